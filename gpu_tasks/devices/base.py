@@ -1,0 +1,63 @@
+"""The interface between a workload's programs and whatever executes its kernels.
+
+The order of calls mirrors a CUDA graph's life: ``load`` inputs into preallocated buffers, run ``eager`` once,
+``capture`` one graph, then ``load`` other inputs as often as wanted and ``replay`` the same graph on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_tasks.records import DeviceFingerprint, KernelIdentity, Reason
+
+
+@dataclass(frozen=True)
+class ReplayTiming:
+    """Time of a loop of replays as the device's own events saw it (null where it has none)."""
+
+    repeats: int
+    device_ms_per_replay: float | None
+    reason: Reason | None
+
+
+class Device(Protocol):
+    """A device with one workload's kernels loaded. Errors are ``gpu_tasks.outcomes.TaskError``."""
+
+    kind: str
+
+    def fingerprint(self) -> DeviceFingerprint:
+        """Identity of the device and whether it has an energy counter."""
+
+    def kernel(self) -> KernelIdentity:
+        """What is executed: variant, geometry, PTX hash."""
+
+    def load(
+        self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]
+    ) -> None:
+        """Copy one draw's inputs into the preallocated device buffers.
+
+        ``x`` (n, 9) float32, ``labels`` (n,) int64 in 0..9, ``q`` (m, 9) float32. Raises ``BadInput`` on another
+        shape or dtype, a label out of range, an empty class, or a value that is not finite.
+        """
+
+    def poison_scratch(self) -> None:
+        """Fill intermediates and the output with a pattern that no correct run can leave behind."""
+
+    def eager(self) -> None:
+        """Run training and prediction once, outside any graph."""
+
+    def capture(self) -> None:
+        """Record training and prediction as one graph over the preallocated buffers."""
+
+    def replay(self, repeats: int = 1) -> ReplayTiming:
+        """Replay the captured graph ``repeats`` times back to back and wait for the last one."""
+
+    def predictions(self) -> npt.NDArray[np.int32]:
+        """Class of each query, (m,) int32, of the latest eager run or replay."""
+
+    def close(self) -> None:
+        """Free everything; safe to call twice."""

@@ -1,0 +1,70 @@
+"""How a program of this project can end, and the exit code that says so.
+
+The same classes are used for exit codes, records, tables and alerts, so that a lost GPU or a bad
+argument can never be read as a regression of the kernel.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Outcome(str, Enum):
+    """Class of the result of one task or one run."""
+
+    OK = "ok"
+    REGRESSION = "regression"
+    BAD_INPUT = "bad_input"
+    INVALID_MEASUREMENT = "invalid_measurement"
+    VERIFICATION_MISMATCH = "verification_mismatch"
+    INFRASTRUCTURE_FAILURE = "infrastructure_failure"
+
+    @property
+    def exit_code(self) -> int:
+        """Process exit status: 0 ok, 1 regression, 2 bad input, 3 invalid, 4 mismatch, 5 infrastructure."""
+        return list(Outcome).index(self)
+
+    @classmethod
+    def from_exit_code(cls, code: int) -> Outcome:
+        """Class of an exit status; anything undocumented (a signal, say) is an infrastructure failure."""
+        members = list(cls)
+        return members[code] if 0 <= code < len(members) else cls.INFRASTRUCTURE_FAILURE
+
+
+class TaskError(Exception):
+    """A failure with a class and a documented code; its text is one line fit for a user.
+
+    Raise the subclass of the failure's class. ``code`` is a short snake_case word that is stored,
+    counted and documented; ``message`` names file, field, expected and found where they apply.
+    """
+
+    outcome = Outcome.INFRASTRUCTURE_FAILURE
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class BadInput(TaskError):
+    """An argument, a parameter, a record or a payload source that cannot be used."""
+
+    outcome = Outcome.BAD_INPUT
+
+
+class InvalidMeasurement(TaskError):
+    """A measurement that was made but cannot be trusted."""
+
+    outcome = Outcome.INVALID_MEASUREMENT
+
+
+class VerificationMismatch(TaskError):
+    """Bytes that differ from their pinned hash."""
+
+    outcome = Outcome.VERIFICATION_MISMATCH
+
+
+class InfrastructureFailure(TaskError):
+    """The machine, the driver or a service failed; says nothing about the kernel."""
+
+    outcome = Outcome.INFRASTRUCTURE_FAILURE

@@ -1,0 +1,308 @@
+"""The records: what every program writes, the database loads, and people keep.
+
+Plain dataclasses, standard library only, so that both sides (the GPU host and Airflow) read the
+same definition. A run record is complete by itself: whatever is in the database can be rebuilt
+from the run records.
+
+Conventions: units in names (``_mj``, ``_w``, ``_ms``, ``_s``, ``_bytes``); times are aware UTC in ISO
+8601 with a trailing ``Z``; a figure that could not be had is ``null`` with a reason beside it, never 0.
+Floats are written with Python's shortest round-trip form, so reading gives back the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_tasks.outcomes import Outcome
+
+FORMAT = "kernel-nightly/1"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something is not ok: a documented snake_case ``code`` and a one-line ``message``."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class DeviceFingerprint:
+    """What the figures were measured on.
+
+    ``kind`` is cuda, emulated, reference or simulated. ``uuid`` identifies one board (one machine, for
+    a CPU device). ``energy_counter`` says whether millijoules can be read here, and if not, why.
+    """
+
+    kind: str
+    name: str
+    uuid: str
+    memory_total_bytes: int | None
+    multiprocessors: int | None
+    compute_capability: list[int] | None
+    energy_counter: bool
+    energy_counter_reason: Reason | None
+
+
+@dataclass(frozen=True)
+class EnvironmentFingerprint:
+    """Versions that can change a result: interpreter, platform, driver, CUDA and packages."""
+
+    python: str
+    platform: str
+    driver: str | None
+    cuda: str | None
+    packages: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ProvisionRecord:
+    """The device chosen and the environment the tasks run in."""
+
+    kind: str  # "provision"
+    created_at: str
+    outcome: Outcome
+    reason: Reason | None
+    workload: str
+    requested_device: str
+    device: DeviceFingerprint | None
+    environment: EnvironmentFingerprint | None
+
+
+@dataclass(frozen=True)
+class FileMismatch:
+    """One file (or one array in it) that is not what was pinned."""
+
+    file: str
+    field: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True)
+class DrawIdentity:
+    """One frozen draw of a payload, as its manifest names it."""
+
+    draw: int
+    dataset_seed: int
+    payload_sha256: str
+    frozen_prediction_sha256: str
+
+
+@dataclass(frozen=True)
+class PayloadIdentity:
+    """A named set of frozen draws and the sha256 of its manifest."""
+
+    name: str
+    manifest_sha256: str
+    draws: list[DrawIdentity]
+
+
+@dataclass(frozen=True)
+class VerifyRecord:
+    """Result of hashing sources or payload against what is pinned.
+
+    ``subject`` is "sources" or "payload". For sources, ``sources_sha256`` is the hash of the pins file and
+    ``sources`` maps each path to the sha256 found. For the payload, ``payload`` identifies the set.
+    """
+
+    kind: str  # "verify"
+    created_at: str
+    outcome: Outcome
+    reason: Reason | None
+    workload: str
+    subject: str
+    files_checked: int
+    mismatches: list[FileMismatch]
+    sources_sha256: str | None
+    sources: dict[str, str] | None
+    payload: PayloadIdentity | None
+
+
+@dataclass(frozen=True)
+class PredictionMismatch:
+    """One query on which the device and the frozen prediction differ."""
+
+    index: int
+    expected: int
+    found: int
+
+
+@dataclass(frozen=True)
+class ValidationRecord:
+    """One draw: the device's predictions against the frozen ones, and replays against the eager run.
+
+    ``agreed`` and the ``_correct`` counts are out of ``total``. ``outcome`` is ``regression`` when a prediction
+    disagrees or a replay differs from the eager run. Counts are null when the draw could not be run.
+    """
+
+    kind: str  # "validation"
+    created_at: str
+    outcome: Outcome
+    reason: Reason | None
+    workload: str
+    payload: str
+    device_uuid: str | None
+    draw: int
+    dataset_seed: int | None
+    payload_sha256: str | None
+    total: int | None
+    agreed: int | None
+    device_correct: int | None
+    reference_correct: int | None
+    predictions_int32_sha256: str | None
+    mismatches: list[PredictionMismatch]
+    replays_equal_eager: list[bool]
+    scratch_poisoned_before_eager_and_each_replay: bool | None
+    captured_graph_reused_across_changed_inputs: bool | None
+    intermediate_floats_equal_reference_bitwise: bool | None
+    duration_s: float | None
+
+
+@dataclass(frozen=True)
+class CounterReading:
+    """One reading of the energy counter: mJ since driver load, monotonic seconds at the middle of the call."""
+
+    energy_mj: int
+    time_s: float
+    read_duration_s: float
+
+
+@dataclass(frozen=True)
+class WindowEdge:
+    """One edge of the active window; ``energy_mj`` is null on a device without an energy counter."""
+
+    energy_mj: int | None
+    time_s: float
+    read_duration_s: float
+
+
+@dataclass(frozen=True)
+class IdleWindow:
+    """An idle window: the counter at both ends and the mean power between them."""
+
+    start: CounterReading
+    end: CounterReading
+    power_w: float
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One measurement round: raw readings and the figures derived from them (see docs/energy.md).
+
+    ``cuda_ms`` (CUDA-event time a replay), ``wall_ms``, ``gross_mj`` and ``adjusted_mj`` are per replay;
+    ``adjusted_mj`` may be negative and is kept so. Energy fields are null with ``energy_reason`` where the
+    device has no counter, and ``cuda_ms`` is null where there are no CUDA events. A round with ``valid``
+    false has its ``reason`` and stays out of every statistic.
+    """
+
+    kind: str  # "round"
+    created_at: str
+    outcome: Outcome
+    reason: Reason | None
+    workload: str
+    payload: str
+    device_uuid: str | None
+    round: int
+    arm: str
+    protocol: str
+    repeats: int | None
+    valid: bool
+    cuda_ms: float | None
+    wall_ms: float | None
+    gross_mj: float | None
+    adjusted_mj: float | None
+    idle_before_w: float | None
+    idle_after_w: float | None
+    average_power_w: float | None
+    measurement_start: WindowEdge | None
+    measurement_end: WindowEdge | None
+    idle_before: IdleWindow | None
+    idle_after: IdleWindow | None
+    energy_reason: Reason | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures over the validations and the valid rounds of a run.
+
+    Medians are over valid rounds; ``adjusted_mj_sample_sd`` divides by n-1 and is null under two rounds.
+    """
+
+    draws_expected: int
+    draws_validated: int
+    total: int | None
+    agreed: int | None
+    device_correct: int | None
+    reference_correct: int | None
+    all_replays_equal_eager: bool | None
+    rounds_expected: int
+    rounds_valid: int
+    cuda_ms_median: float | None
+    wall_ms_median: float | None
+    gross_mj_median: float | None
+    adjusted_mj_median: float | None
+    adjusted_mj_min: float | None
+    adjusted_mj_max: float | None
+    adjusted_mj_sample_sd: float | None
+    negative_adjusted_rounds: int | None
+
+
+@dataclass(frozen=True)
+class KernelIdentity:
+    """What ran: variant name, geometry and the sha256 of its PTX (null where there is no PTX)."""
+
+    variant: str
+    ptx_sha256: str | None
+    ptx_lines: int | None
+    launches: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What was asked for, as the first task of a run accepted it (defaults filled in)."""
+
+    workload: str
+    dag_id: str
+    dag_run_id: str
+    run_id: str
+    trigger: str  # scheduled | manual | backfill | import
+    logical_date: str | None
+    device: str
+    payload: str
+    draws: list[int]
+    rounds: int
+    repeats: int | None
+    protocol: str
+    label: str | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A whole run: everything the tasks wrote, complete by itself.
+
+    ``outcome`` is the worst of its parts before any comparison with a baseline. ``energy_trust`` is
+    "verified", "unverified" (no telemetry gate vouches for the sensor; ``energy_trust_reason`` says so) or
+    "unavailable" (no counter). Parts that never ran are null or missing from their list.
+    """
+
+    kind: str  # "run"
+    format: str
+    created_at: str
+    started_at: str
+    completed_at: str | None
+    outcome: Outcome
+    reason: Reason | None
+    request: RunRequest
+    provision: ProvisionRecord | None
+    verify_sources: VerifyRecord | None
+    verify_payload: VerifyRecord | None
+    kernel: KernelIdentity | None
+    validations: list[ValidationRecord]
+    rounds: list[RoundRecord]
+    summary: Summary
+    energy_trust: str
+    energy_trust_reason: Reason | None
+    provenance: dict[str, Any] = field(default_factory=dict)
