@@ -25,7 +25,7 @@ class ReplayTiming:
 
 
 class Device(Protocol):
-    """A device with one workload's kernels loaded. Errors are ``gpu_tasks.outcomes.TaskError``."""
+    """A device with one workload's kernels loaded. Errors are ``gpu_tasks.records.TaskError``."""
 
     kind: str
 
@@ -35,9 +35,7 @@ class Device(Protocol):
     def kernel(self) -> KernelIdentity:
         """What is executed: variant, geometry, PTX hash."""
 
-    def load(
-        self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]
-    ) -> None:
+    def load(self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]) -> None:
         """Copy one draw's inputs into the preallocated device buffers.
 
         ``x`` (n, 9) float32, ``labels`` (n,) int64 in 0..9, ``q`` (m, 9) float32. Raises ``BadInput`` on another

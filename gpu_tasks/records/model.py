@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_tasks.outcomes import Outcome
+from gpu_tasks.records.outcomes import Outcome
 
 FORMAT = "kernel-nightly/1"
 

@@ -1,0 +1,157 @@
+"""Reading and writing records: strict on the way in, atomic on the way out.
+
+A record is decoded against the type hints of its dataclass: a missing or unknown key, a value of another
+type, NaN or infinity is refused with file, field, expected and found; nothing is coerced.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import tempfile
+import types
+import typing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gpu_tasks.records.outcomes import BadInput, Outcome
+
+T = TypeVar("T")
+
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+def utc_now() -> str:
+    """Current time as the records write it: aware UTC, ISO 8601, microseconds, trailing ``Z``."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse_utc(text: str) -> datetime:
+    """Aware UTC time from a record's text; raises ``BadInput`` on naive or malformed times."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput("bad_time", f"expected an ISO 8601 time, found {text!r}") from None
+    if moment.tzinfo is None:
+        raise BadInput("naive_time", f"expected a time with a UTC offset, found {text!r}")
+    return moment.astimezone(UTC)
+
+
+def to_json(record: Any) -> str:
+    """JSON text of a record dataclass, ending in a newline; refuses NaN and infinity."""
+    return json.dumps(dataclasses.asdict(record), indent=2, allow_nan=False) + "\n"
+
+
+def write_record(record: Any, path: Path) -> None:
+    """Write a record so that a reader sees the old file or the whole new one, even after a crash."""
+    write_text_atomically(to_json(record), path)
+
+
+def write_text_atomically(text: str, path: Path) -> None:
+    """Write ``text`` to a temporary file in the folder of ``path``, fsync, and rename it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_record(path: Path, cls: type[T]) -> T:
+    """Read and check one record file; raises ``BadInput`` naming file and field."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_RECORD_BYTES:
+            raise BadInput("record_too_large", f"{path}: size: expected at most {MAX_RECORD_BYTES} bytes, found {size}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput("record_unreadable", f"{path}: expected a readable record, found: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput("record_not_utf8", f"{path}: expected UTF-8 text, found other bytes") from None
+    return from_json(text, cls, str(path))
+
+
+def from_json(text: str, cls: type[T], source: str) -> T:
+    """Decode JSON text into ``cls``; ``source`` is the name used in error messages."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadInput("record_not_json", f"{source}: expected JSON, found: {error}") from None
+    return typing.cast(T, _decode(value, cls, source, "$"))
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not allowed")
+
+
+def _fail(source: str, where: str, expected: str, found: Any) -> typing.NoReturn:
+    shown = repr(found)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    raise BadInput("bad_record", f"{source}: {where}: expected {expected}, found {shown}")
+
+
+def _decode(value: Any, hint: Any, source: str, where: str) -> Any:
+    if hint is Any:
+        return value
+    if dataclasses.is_dataclass(hint):
+        return _decode_dataclass(value, typing.cast(type, hint), source, where)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType or origin is typing.Union:
+        if value is None and type(None) in arguments:
+            return None
+        (inner,) = [a for a in arguments if a is not type(None)]
+        return _decode(value, inner, source, where)
+    if origin is list:
+        if not isinstance(value, list):
+            _fail(source, where, "a list", value)
+        return [_decode(item, arguments[0], source, f"{where}[{i}]") for i, item in enumerate(value)]
+    if origin is dict:
+        if not isinstance(value, dict):
+            _fail(source, where, "an object", value)
+        return {key: _decode(item, arguments[1], source, f"{where}.{key}") for key, item in value.items()}
+    if hint is Outcome:
+        if value not in {member.value for member in Outcome}:
+            _fail(source, where, "one of " + ", ".join(m.value for m in Outcome), value)
+        return Outcome(value)
+    return _decode_scalar(value, hint, source, where)
+
+
+def _decode_scalar(value: Any, hint: Any, source: str, where: str) -> Any:
+    if hint is float and type(value) is int:
+        value = float(value)
+    if type(value) is not hint:
+        _fail(source, where, {str: "text", int: "an integer", float: "a number", bool: "true or false"}[hint], value)
+    if hint is float and not math.isfinite(value):
+        _fail(source, where, "a finite number", value)
+    return value
+
+
+def _decode_dataclass(value: Any, cls: type, source: str, where: str) -> Any:
+    if not isinstance(value, dict):
+        _fail(source, where, "an object", value)
+    hints = typing.get_type_hints(cls)
+    fields = dataclasses.fields(cls)
+    unknown = sorted(value.keys() - hints.keys())
+    if unknown:
+        _fail(source, f"{where}.{unknown[0]}", "no such field", value[unknown[0]])
+    arguments = {}
+    for item in fields:
+        if item.name in value:
+            arguments[item.name] = _decode(value[item.name], hints[item.name], source, f"{where}.{item.name}")
+        elif item.default_factory is dataclasses.MISSING:
+            _fail(source, f"{where}.{item.name}", "a value", "nothing")
+    return cls(**arguments)
