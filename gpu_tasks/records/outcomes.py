@@ -6,6 +6,7 @@ argument can never be read as a regression of the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 
@@ -29,6 +30,23 @@ class Outcome(str, Enum):
         """Class of an exit status; anything undocumented (a signal, say) is an infrastructure failure."""
         members = list(cls)
         return members[code] if 0 <= code < len(members) else cls.INFRASTRUCTURE_FAILURE
+
+    @classmethod
+    def worst(cls, outcomes: Iterable[Outcome]) -> Outcome:
+        """The one that a whole run reports; ``ok`` of nothing.
+
+        What was run must be right before anything measured means something, and seen disagreement outranks a
+        missing part: mismatch, then bad input, then regression, then infrastructure, then invalid measurement.
+        """
+        order = (
+            cls.OK,
+            cls.INVALID_MEASUREMENT,
+            cls.INFRASTRUCTURE_FAILURE,
+            cls.REGRESSION,
+            cls.BAD_INPUT,
+            cls.VERIFICATION_MISMATCH,
+        )
+        return max(outcomes, key=order.index, default=cls.OK)
 
 
 class TaskError(Exception):
