@@ -1,0 +1,20 @@
+"""Failures of the launcher, with the exit code of their class."""
+
+from __future__ import annotations
+
+from gpu_tasks.records import Outcome
+
+
+class LauncherError(Exception):
+    """One line for the user and the class of the failure, which sets the exit code."""
+
+    def __init__(self, message: str, outcome: Outcome = Outcome.INFRASTRUCTURE_FAILURE) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+class Usage(LauncherError):
+    """The command line cannot be carried out as it is: exit 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Outcome.BAD_INPUT)

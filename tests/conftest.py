@@ -1,0 +1,3 @@
+"""Fixtures shared by all three speeds."""
+
+pytest_plugins = ["tests.support.postgres"]

@@ -1,0 +1,45 @@
+"""A throwaway PostgreSQL server for tests: one a session, one fresh database a test."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from local.postgres import Cluster, new_password
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Cluster]:
+    """Running cluster; ``admin_dsn(database)`` is its superuser."""
+    folder = Path(tempfile.mkdtemp(prefix="kernel-nightly-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    cluster = Cluster(folder / "postgres", new_password())
+    cluster.initialise()
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def empty_database(postgres_server: Cluster) -> Iterator[str]:
+    """Superuser DSN of a database that exists for one test."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    connection = psycopg2.connect(postgres_server.admin_dsn())
+    connection.autocommit = True
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f'CREATE DATABASE "{name}"')
+        yield postgres_server.admin_dsn(name)
+        with connection.cursor() as cursor:
+            cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    finally:
+        connection.close()
