@@ -57,5 +57,11 @@ class Device(Protocol):
     def predictions(self) -> npt.NDArray[np.int32]:
         """Class of each query, (m,) int32, of the latest eager run or replay."""
 
+    def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
+        """Copies of named intermediate values of the latest run, as ``Workload.intermediates`` names them.
+
+        Null where the kernels keep none that could be compared.
+        """
+
     def close(self) -> None:
         """Free everything; safe to call twice."""

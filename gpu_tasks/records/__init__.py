@@ -9,6 +9,7 @@ from gpu_tasks.records.codec import (
     write_record,
     write_text_atomically,
 )
+from gpu_tasks.records.ids import run_id_for
 from gpu_tasks.records.model import (
     FORMAT,
     CounterReading,
@@ -68,6 +69,7 @@ __all__ = [
     "from_json",
     "parse_utc",
     "read_record",
+    "run_id_for",
     "to_json",
     "utc_now",
     "write_record",

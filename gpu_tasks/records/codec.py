@@ -88,7 +88,9 @@ def read_record(path: Path, cls: type[T]) -> T:
 def from_json(text: str, cls: type[T], source: str) -> T:
     """Decode JSON text into ``cls``; ``source`` is the name used in error messages."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_distinct_keys
+        )
     except (ValueError, RecursionError) as error:
         raise BadInput("record_not_json", f"{source}: expected JSON, found: {error}") from None
     return typing.cast(T, _decode(value, cls, source, "$"))
@@ -96,6 +98,21 @@ def from_json(text: str, cls: type[T], source: str) -> T:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} appears twice")
+    return value
 
 
 def _fail(source: str, where: str, expected: str, found: Any) -> typing.NoReturn:
@@ -124,7 +141,7 @@ def _decode(value: Any, hint: Any, source: str, where: str) -> Any:
             _fail(source, where, "an object", value)
         return {key: _decode(item, arguments[1], source, f"{where}.{key}") for key, item in value.items()}
     if hint is Outcome:
-        if value not in {member.value for member in Outcome}:
+        if value not in [member.value for member in Outcome]:
             _fail(source, where, "one of " + ", ".join(m.value for m in Outcome), value)
         return Outcome(value)
     return _decode_scalar(value, hint, source, where)
@@ -132,11 +149,12 @@ def _decode(value: Any, hint: Any, source: str, where: str) -> Any:
 
 def _decode_scalar(value: Any, hint: Any, source: str, where: str) -> Any:
     if hint is float and type(value) is int:
-        value = float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            _fail(source, where, "a finite number", value)
     if type(value) is not hint:
         _fail(source, where, {str: "text", int: "an integer", float: "a number", bool: "true or false"}[hint], value)
-    if hint is float and not math.isfinite(value):
-        _fail(source, where, "a finite number", value)
     return value
 
 

@@ -57,8 +57,18 @@ class EnvironmentFingerprint:
 
 
 @dataclass(frozen=True)
+class KernelIdentity:
+    """What ran: variant name, geometry and the sha256 of its PTX (null where there is no PTX)."""
+
+    variant: str
+    ptx_sha256: str | None
+    ptx_lines: int | None
+    launches: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class ProvisionRecord:
-    """The device chosen and the environment the tasks run in."""
+    """The device chosen, the kernel it will run and the environment the tasks run in."""
 
     kind: str  # "provision"
     created_at: str
@@ -68,6 +78,7 @@ class ProvisionRecord:
     requested_device: str
     device: DeviceFingerprint | None
     environment: EnvironmentFingerprint | None
+    kernel: KernelIdentity | None
 
 
 @dataclass(frozen=True)
@@ -247,16 +258,6 @@ class Summary:
     adjusted_mj_max: float | None
     adjusted_mj_sample_sd: float | None
     negative_adjusted_rounds: int | None
-
-
-@dataclass(frozen=True)
-class KernelIdentity:
-    """What ran: variant name, geometry and the sha256 of its PTX (null where there is no PTX)."""
-
-    variant: str
-    ptx_sha256: str | None
-    ptx_lines: int | None
-    launches: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)

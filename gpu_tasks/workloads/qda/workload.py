@@ -1,0 +1,43 @@
+"""The QDA workload: 1000 training images reduced to 3x3, 1000 queries, ten classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_tasks.float32 import Float32Array
+from gpu_tasks.workloads.area import reduce_images
+from gpu_tasks.workloads.base import Labels
+from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
+from gpu_tasks.workloads.qda.classifier import scores, train
+
+
+class Qda:
+    """Quadratic discriminant analysis trained from scratch; see ``gpu_tasks.workloads.base.Workload``."""
+
+    name = "qda"
+    default_payload = "original"
+    benchmark_draw = 0
+    train_samples = 1000
+    query_samples = 1000
+    feature_count = FEATURES
+    class_count = CLASSES
+
+    def features(self, images: npt.NDArray[np.uint8]) -> Float32Array:
+        """(n, 9) float32: the mean grey of each of 3x3 areas, 0..1, mapped to -0.5..3.5."""
+        return np.float32(4) * reduce_images(images, 3).reshape(-1, FEATURES) - np.float32(0.5)
+
+    def check_inputs(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
+        """Raise ``BadInput`` on arrays that cannot be used and on an empty or singular class."""
+        check_arrays(x, labels, q)
+        train(x, labels)
+
+    def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
+        """(m,) int64: the first class of the highest float64 score."""
+        check_arrays(x, labels, q)
+        return np.argmax(scores(train(x, labels), q), axis=1).astype(np.int64)
+
+    def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
+        """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""
+        model = train(x, labels)
+        return {"means": model.means.astype(np.float32), "scores": scores(model, q).astype(np.float32)}
