@@ -1,0 +1,21 @@
+"""Pure functions: the numbers of a run and of a baseline in, a verdict out. No database, no Airflow, no clock."""
+
+from regression.detectors.agreement import AgreementBaseline, AgreementRun, BaselineDraw, DrawResult, judge_agreement
+from regression.detectors.energy import EnergyBaseline, EnergyConditions, EnergyRun, RoundEnergy, judge_energy
+from regression.detectors.verdict import CheckVerdict, Problem, Verdict
+
+__all__ = [
+    "AgreementBaseline",
+    "AgreementRun",
+    "BaselineDraw",
+    "CheckVerdict",
+    "DrawResult",
+    "EnergyBaseline",
+    "EnergyConditions",
+    "EnergyRun",
+    "Problem",
+    "RoundEnergy",
+    "Verdict",
+    "judge_agreement",
+    "judge_energy",
+]
