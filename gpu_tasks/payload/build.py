@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 def build_set(
-    name: str, folder: Path, source: Images, seeds: list[int], workload: Workload, progress: Progress
+    name: str, folder: Path, source: Images, seeds: list[int], *, workload: Workload, progress: Progress
 ) -> Manifest:
     """Build the set ``name`` with one draw for each seed in the new folder ``folder``.
 
@@ -54,7 +54,7 @@ def build_set(
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
     try:
-        manifest = _write_set(name, temporary, source, seeds, workload, progress)
+        manifest = _write_set(name, temporary, source, seeds, workload=workload, progress=progress)
         _check_set(name, temporary, workload)
         temporary.chmod(0o755)
         temporary.rename(folder)
@@ -71,7 +71,7 @@ def _check_source_size(source: Images, workload: Workload) -> None:
 
 
 def _write_set(
-    name: str, folder: Path, source: Images, seeds: list[int], workload: Workload, progress: Progress
+    name: str, folder: Path, source: Images, seeds: list[int], *, workload: Workload, progress: Progress
 ) -> Manifest:
     (folder / "predictions").mkdir()
     entries = []
@@ -82,7 +82,9 @@ def _write_set(
             raise BadInput(error.code, f"draw {number} (seed {seed}): {error.message}") from None
         entries.append(_write_draw(folder, number, seed, arrays, workload))
         correct = int(np.sum(arrays["frozen_predictions"] == arrays["test_labels"]))
-        progress(f"draw {number + 1} of {len(seeds)}: seed {seed}, reference {correct} of {workload.query_samples} correct")
+        progress(
+            f"draw {number + 1} of {len(seeds)}: seed {seed}, reference {correct} of {workload.query_samples} correct"
+        )
     manifest = _manifest(name, source, seeds, entries)
     (folder / ATTRIBUTION).write_text(ATTRIBUTION_TEXT, encoding="utf-8")
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
