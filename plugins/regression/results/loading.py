@@ -11,12 +11,11 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Table, func, select, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record, run_id_for
 from regression.results import rows, tables
@@ -54,7 +53,7 @@ def load_run(engine: Engine, record: RunRecord, record_sha256: str) -> LoadResul
     try:
         with engine.begin() as connection:
             return LoadResult(record.request.run_id, _store(connection, record, record_sha256))
-    except IntegrityError as error:
+    except (IntegrityError, DataError) as error:
         raise BadInput("record_refused", f"run {record.request.run_id}: {_first_line(error)}") from error
     except (OperationalError, InterfaceError) as error:
         raise InfrastructureFailure("results_unavailable", f"results database: {_first_line(error)}") from error
@@ -112,7 +111,7 @@ def _clear(connection: Connection, run_id: str) -> None:
 
 
 def _references(connection: Connection, record: RunRecord) -> rows.Row:
-    """Keys of the rows a run refers to, made where they are new, always in this order so that loaders never deadlock."""
+    """Keys of the rows a run refers to, made where new, always in this order so that loaders never deadlock."""
     device = record.provision.device if record.provision else None
     environment = record.provision.environment if record.provision else None
     sources = record.verify_sources if record.verify_sources and record.verify_sources.sources else None
@@ -153,5 +152,5 @@ def _key_of(connection: Connection, table: Table, values: rows.Row) -> int:
 
 
 def _first_line(error: DBAPIError) -> str:
-    lines: list[Any] = str(error.orig).strip().splitlines()
-    return str(lines[0]) if lines else type(error).__name__
+    lines = str(error.orig).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

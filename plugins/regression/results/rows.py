@@ -21,6 +21,12 @@ from gpu_tasks.records import (
 
 Row = dict[str, Any]
 
+ROUND_COLUMNS = (
+    *("arm", "round", "protocol", "valid", "repeats", "cuda_ms", "wall_ms", "gross_mj", "adjusted_mj"),
+    *("idle_before_w", "idle_after_w", "average_power_w"),
+)
+ROUND_COUNTERS = ("measurement_start", "measurement_end", "idle_before", "idle_after")
+
 
 def environment_class(environment: EnvironmentFingerprint) -> str:
     """The versions that start a new baseline when they change.
@@ -123,18 +129,15 @@ def validation_row(run_id: str, validation: ValidationRecord) -> Row:
 
 def round_row(run_id: str, measured: RoundRecord) -> Row:
     """Values of ``round``."""
-    same = ("arm", "round", "protocol", "valid", "repeats", "cuda_ms", "wall_ms", "gross_mj", "adjusted_mj")
-    same += ("idle_before_w", "idle_after_w", "average_power_w")
-    counters = ("measurement_start", "measurement_end", "idle_before", "idle_after")
     fields = dataclasses.asdict(measured)
     return {
         "run_id": run_id,
-        **{name: fields[name] for name in same},
+        **{name: fields[name] for name in ROUND_COLUMNS},
         "outcome": measured.outcome.value,
         **_reason(measured.reason),
         "energy_reason_code": measured.energy_reason.code if measured.energy_reason else None,
         "energy_reason_message": measured.energy_reason.message if measured.energy_reason else None,
-        "counters": {name: fields[name] for name in counters},
+        "counters": {name: fields[name] for name in ROUND_COUNTERS},
         "created_at": parse_utc(measured.created_at),
     }
 
