@@ -111,8 +111,10 @@ def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> None
             write_wanted(home, Wanted(need_airflow, keep, schedule))
             _start_supervisor(home, stack._dsn)
             return
-        if bool(running.dsn) != bool(stack._dsn) and running.pid:
+        if running.pid and bool(running.dsn) != bool(stack._dsn):
             raise Usage("a stack with another database server is running; `nightly down` first")
+        if running.root != str(ROOT):
+            raise Usage(f"the running stack belongs to another checkout, {running.root}; `nightly down` first")
         wanted = read_wanted(home)
         if need_airflow or keep:
             schedule = schedule if keep else wanted.schedule

@@ -42,6 +42,7 @@ class State:
     pid: int
     started_at: str
     dsn: str | None
+    root: str = str(ROOT)
     phase: str = "starting PostgreSQL"
     postgres_ready: bool = False
     airflow_ready: bool = False
