@@ -14,14 +14,16 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 from sqlalchemy import create_engine
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from local.errors import LauncherError, Usage
+from local.paths import ROOT
 from local.secrets import Secrets
 
 EMBEDDED_RESULTS = "results"
 AIRFLOW_ROLE = "nightly_airflow"
+FIRST_BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
 
 
 def prepare(target: Databases) -> None:
-    """Make roles and databases that are missing and bring the results schema up to date; safe to repeat."""
+    """Make what is missing: roles, databases, the newest schema, the first baseline; safe to repeat."""
+    from regression.results.baselines import ensure_first_baseline
     from regression.results.migrate import upgrade
     from regression.results.roles import ensure_roles
 
@@ -87,13 +90,12 @@ def prepare(target: Databases) -> None:
             _ensure_role(cursor, "nightly_owner", target.secrets.owner)
             _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
             _ensure_database(cursor, target.results, "nightly_owner")
-        engine = create_engine(target.admin.set(database=target.results))
-        with engine.begin() as connection:
+        with _engine(target.admin.set(database=target.results)) as engine, engine.begin() as connection:
             ensure_roles(connection, target.results, passwords)
-        engine.dispose()
-        owner = create_engine(target.owner)
-        upgrade(owner)
-        owner.dispose()
+        with _engine(target.owner) as owner:
+            upgrade(owner)
+        with _engine(target.writer) as writer:
+            ensure_first_baseline(writer, FIRST_BASELINE)
     except (psycopg2.Error, DBAPIError) as error:
         raise LauncherError(f"the database server refused the set-up: {str(error).strip().splitlines()[0]}") from error
 
@@ -101,6 +103,15 @@ def prepare(target: Databases) -> None:
 def libpq_uri(uri: str | URL) -> str:
     """The same address without SQLAlchemy's driver name, for psycopg2 itself and libpq's programs."""
     return make_url(uri).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+@contextmanager
+def _engine(uri: str | URL) -> Iterator[Engine]:
+    engine = create_engine(uri)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 @contextmanager

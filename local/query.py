@@ -33,7 +33,9 @@ def run(dsn: str, query: str, form: str) -> int:
     """Print the rows as table, csv or json; a refused statement is bad input, with PostgreSQL's own words."""
     if form == "json":
         return _print_json(dsn, query)
-    options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off"] + (["--csv"] if form == "csv" else [])
+    options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-P", "expanded=auto"] + (
+        ["--csv"] if form == "csv" else []
+    )
     status = psql(dsn, [*options, "-c", query])
     return Outcome.OK.exit_code if status == 0 else Outcome.BAD_INPUT.exit_code
 

@@ -94,7 +94,7 @@ def verdict(stack: Stack, run_id: str) -> dict[str, Any]:
     engine = create_engine(stack.databases().reader)
     try:
         with engine.connect() as connection:
-            return run_verdict(connection, DAG_ID, run_id).as_json()
+            return dict(run_verdict(connection, DAG_ID, run_id))
     finally:
         engine.dispose()
 

@@ -140,7 +140,8 @@ class Supervisor:
             self.cluster.start(self._ports.get("postgres"))
             self.state.postgres_port = self.cluster.port()
         target = self._targets()
-        self._once("results", _tree_hash(ROOT / "sql", ROOT / "plugins/regression/results"), lambda: prepare(target))
+        sources = _tree_hash(ROOT / "sql", ROOT / "plugins/regression/results", ROOT / "gpu_tasks/baselines")
+        self._once("results", sources, lambda: prepare(target))
         self.state.postgres_ready = True
         self._publish()
 
@@ -262,7 +263,9 @@ def _remembered_ports(home: Home) -> dict[str, int]:
 
 def _tree_hash(*folders: Path) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql")):
+    for path in sorted(
+        path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql", ".json")
+    ):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
