@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def main(python: str, draw: int, index: int, arguments: list[str]) -> int:
 
 
 def _option(program: list[str], name: str) -> str | None:
-    values = [after for word, after in zip(program, program[1:], strict=False) if word == name]
+    values = [after for word, after in pairwise(program) if word == name]
     values += [word.partition("=")[2] for word in program if word.startswith(f"{name}=")]
     return values[-1] if values else None
 

@@ -113,7 +113,9 @@ def test_no_pickle_at_all(tmp_path: Path, data: bytes) -> None:
 def test_missing_source(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"expected a mnist\.pkl\.gz file or a folder of IDX files, found nothing"):
         read_source(tmp_path / "none")
-    with pytest.raises(BadInput, match="expected train-images-idx3-ubyte or train-images-idx3-ubyte.gz, found neither"):
+    with pytest.raises(
+        BadInput, match=r"expected train-images-idx3-ubyte or train-images-idx3-ubyte\.gz, found neither"
+    ):
         read_source(tmp_path)
 
 

@@ -226,7 +226,7 @@ def test_set_names(name: str) -> None:
 
 
 def test_sets_are_looked_up_in_the_users_folder_first(payload_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadInput, match="payload payload: expected a manifest.json in"):
+    with pytest.raises(BadInput, match=r"payload payload: expected a manifest\.json in"):
         sets.find_set("payload")
     monkeypatch.setenv("NIGHTLY_PAYLOADS", str(payload_copy.parent))
     assert sets.find_set("payload") == payload_copy
