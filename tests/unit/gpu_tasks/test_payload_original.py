@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +15,13 @@ from gpu_tasks.payload.npz import npz_bytes
 from gpu_tasks.payload.sets import SHIPPED
 from gpu_tasks.payload.verify import verify_payload
 from gpu_tasks.records import BadInput, RunRecord, read_record
+from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads.base import Workload
 
 FOLDER = SHIPPED / "original"
 MANIFEST_SHA256 = "d16f219fcbbe909923e7ad1b3d92f1896020442025db702e2cfb9fedd4bd7ee1"
 CORRECT = [654, 681, 687, 648, 631, 682, 679, 706, 710, 717, 670]
-BASELINE = Path("gpu_tasks/baselines/qda-original-a100.json")
+BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 
 
 def sha256(data: bytes) -> str:
