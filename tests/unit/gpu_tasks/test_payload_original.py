@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu_tasks.payload.draws import Draw, Payload
-from gpu_tasks.payload.layout import draw_layout
+from gpu_tasks.payload.layout import ArrayLayout, draw_layout
 from gpu_tasks.payload.npz import npz_bytes
 from gpu_tasks.payload.sets import SHIPPED
 from gpu_tasks.payload.verify import verify_payload
@@ -80,6 +80,15 @@ def test_written_bytes_are_numpys_own(qda: Workload) -> None:
     written = npz_bytes(arrays, draw_layout(qda))
     assert written == (FOLDER / "draw-04.npz").read_bytes()
     assert written == stream.getvalue()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1000,), (60000, 784), (10**9, 10**9)])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_headers_are_numpys_own(shape: tuple[int, ...], dtype: str) -> None:
+    layout = ArrayLayout(shape, dtype)
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"shape": shape, "fortran_order": False, "descr": np.dtype(dtype).str})
+    assert layout.npy_header() == stream.getvalue()
 
 
 def test_attribution_is_beside_the_draws() -> None:
