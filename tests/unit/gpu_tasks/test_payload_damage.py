@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -258,4 +259,5 @@ def test_sets_are_looked_up_in_the_users_folder_first(payload_copy: Path, monkey
         sets.find_set("payload")
     monkeypatch.setenv("NIGHTLY_PAYLOADS", str(payload_copy.parent))
     assert sets.find_set("payload") == payload_copy
+    shutil.copytree(payload_copy, payload_copy.parent / "original")
     assert sets.find_set("original") == sets.SHIPPED / "original"
