@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pendulum
 from airflow.sdk import DAG, Param, TriggerRule, get_current_context, task
 
 from regression import settings
@@ -22,7 +21,7 @@ with DAG(
     description="Same predictions, same time, same energy? The frozen draws, every night",
     doc_md=__doc__,
     schedule=settings.schedule(),
-    start_date=pendulum.datetime(2026, 1, 1, tz=settings.timezone()),
+    start_date=settings.start_date(),
     catchup=False,
     max_active_runs=1,
     params={name: Param(**rule) for name, rule in params.SCHEMA.items()},

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 RESULTS_CONNECTION = "kernel_nightly_results"
 
@@ -40,9 +42,20 @@ def timezone() -> str:
     return os.environ.get("NIGHTLY_TIMEZONE") or "UTC"
 
 
-def schedule() -> str:
-    """Cron line of the night: ``NIGHTLY_SCHEDULE``, else 02:00."""
-    return os.environ.get("NIGHTLY_SCHEDULE") or "0 2 * * *"
+def schedule() -> str | None:
+    """Cron line of the night: ``NIGHTLY_SCHEDULE``, else 02:00; None for "none": then only runs asked for."""
+    line = os.environ.get("NIGHTLY_SCHEDULE") or "0 2 * * *"
+    return None if line == "none" else line
+
+
+def start_date() -> datetime:
+    """First moment for which nights are scheduled: ``NIGHTLY_START_DATE`` (ISO 8601), else the start of 2026.
+
+    Airflow makes up for the latest missed night when a DAG is switched on; a start in the recent past keeps it from
+    running one for a night before the installation existed.
+    """
+    text = os.environ.get("NIGHTLY_START_DATE") or "2026-01-01T00:00:00+00:00"
+    return datetime.fromisoformat(text).astimezone(ZoneInfo(timezone()))
 
 
 def gpu_pool() -> str:
