@@ -38,7 +38,8 @@ def failure_record(program: str, options: Mapping[str, str], outcome: Outcome, r
     known: dict[str, Any] = {"workload": "qda", "requested_device": options.get("device", "auto"), "arm": "candidate"}
     known |= {name: int(value) if name in (*NUMBERS, "repeats") else value for name, value in options.items()}
     known |= {"kind": kind, "created_at": utc_now(), "outcome": outcome, "reason": reason}
-    return cls(**{f.name: known.get(f.name, _nothing(hints[f.name])) for f in dataclasses.fields(cls)})
+    names = [field.name for field in dataclasses.fields(cls)]
+    return cls(**{name: known[name] if name in known else _nothing(hints[name]) for name in names})
 
 
 def _nothing(hint: Any) -> Any:
