@@ -68,11 +68,12 @@ def run_night(metadata_template: Path, database: Database, tmp_path: Path) -> It
         command = [
             sys.executable,
             str(RUN_DAG),
-            json.dumps({"device": "reference", "draws": [0, 3], "rounds": 2} | conf),
+            json.dumps({"device": "reference", "draws": [0, 3], "rounds": 1} | conf),
         ]
         ended = subprocess.run(
             command, env=values | (environment or {}), capture_output=True, text=True, timeout=100, check=False
         )
+        (tmp_path / "night.log").write_text(ended.stdout + ended.stderr)
         line = next((x for x in ended.stdout.splitlines() if x.startswith("RESULT ")), None)
         assert line, ended.stdout[-5000:] + ended.stderr[-5000:]
         result = json.loads(line.removeprefix("RESULT "))
