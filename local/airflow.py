@@ -79,7 +79,7 @@ def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, sche
             "NIGHTLY_GPU_PYTHON": str(environments.python(home, "cpu")),
             "NIGHTLY_RUNS": str(home.runs),
             "NIGHTLY_RECORDS": str(home.records),
-            "NIGHTLY_PAYLOADS": str(home.payloads),
+            "NIGHTLY_PAYLOADS": os.environ.get("NIGHTLY_PAYLOADS") or str(home.payloads),
             "NIGHTLY_SCHEDULE": schedule.cron,
             "NIGHTLY_START_DATE": schedule.start_date,
             "NIGHTLY_GPU_POOL": GPU_POOL,

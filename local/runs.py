@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine
 
-from gpu_tasks.records import BadInput, Outcome
+from gpu_tasks.records import BadInput
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
 from local.rest import FINISHED, Airflow
@@ -45,7 +47,7 @@ def accept_params(home: Home, pairs: list[str], device: str | None) -> dict[str,
     from regression.nights.params import build_request
 
     params = parse_params(pairs, device)
-    folders = [home.payloads, ROOT / "gpu_tasks" / "payload"]
+    folders = [Path(os.environ.get("NIGHTLY_PAYLOADS") or home.payloads), ROOT / "gpu_tasks" / "payload"]
     try:
         build_request(
             params,
@@ -130,10 +132,9 @@ def show(result: dict[str, Any]) -> str:
     rows += [(name, check["verdict"], check["reason"] or "") for name, check in result["checks"].items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}".rstrip() for name, word, reason in rows]
-    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "nothing ran"
-    outcome = Outcome.from_exit_code(result["exit"])
+    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "no predictions were made"
     subject = f"{result['workload']} on {result['device'] or 'no device'}: {agreed}"
-    ending = f"verdict: {result['verdict']} (exit {result['exit']}, {outcome.value.replace('_', ' ')})"
+    ending = f"verdict: {result['verdict'].replace('_', ' ')} (exit {result['exit']})"
     return "\n".join([*lines, "", subject, ending])
 
 
