@@ -132,7 +132,9 @@ def show(result: dict[str, Any]) -> str:
     rows += [(name, check["verdict"], check["reason"] or "") for name, check in result["checks"].items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}".rstrip() for name, word, reason in rows]
-    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "no predictions were made"
+    agreed = "no predictions were made"
+    if agreement["total"]:
+        agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree"
     subject = f"{result['workload']} on {result['device'] or 'no device'}: {agreed}"
     ending = f"verdict: {result['verdict'].replace('_', ' ')} (exit {result['exit']})"
     return "\n".join([*lines, "", subject, ending])
