@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
+from gpu_tasks.records import Outcome, read_record
 from regression.operators.child import Child, child_environment
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.locks import device_lock
+from regression.operators.part_records import RECORDS
 from tests.unit.regression.programs import assert_all_end, wait_for, write_program
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -99,24 +101,27 @@ def test_an_end_that_explains_nothing_is_an_infrastructure_failure_with_a_record
 
 
 @pytest.mark.parametrize(
-    ("program", "options"),
+    ("program", "options", "expected"),
     [
-        ("provision", {"device": "cuda"}),
-        ("validate", {"draw": "3", "payload": "p", "device": "cuda"}),
-        ("measure", {"round": "2", "payload": "p", "protocol": "classic", "repeats": ""}),
-        ("summarise", {"request": "r.json"}),
+        ("provision", {"device": "cuda", "workload": "w"}, {"requested_device": "cuda", "workload": "w"}),
+        ("verify", {"subject": "payload", "payload": "p"}, {"subject": "payload", "payload": "None"}),
+        ("validate", {"draw": "3", "payload": "p", "device": "cuda"}, {"draw": "3", "payload": "p"}),
+        ("measure", {"round": "2", "payload": "p", "protocol": "x", "repeats": ""}, {"round": "2", "protocol": "x"}),
+        ("measure", {"round": "0", "payload": "p", "protocol": "x", "repeats": "9"}, {"repeats": "9", "payload": "p"}),
+        ("summarise", {"request": "r.json"}, {}),
     ],
 )
-def test_every_program_gets_its_own_kind_of_failure_record(folder: Path, program: str, options: dict[str, str]) -> None:
+def test_every_program_gets_its_own_kind_of_failure_record(
+    folder: Path, program: str, options: dict[str, str], expected: dict[str, str]
+) -> None:
     with pytest.raises(AirflowException):
         run(operator(folder, "sys.exit(9)", program=program, options=options))
     if program == "summarise":
         assert not (folder / "out.json").exists()
     else:
-        left = left_record(folder)
-        assert {name: str(left[name]) for name in ("draw", "round", "payload") if name in options} == {
-            name: value for name, value in options.items() if name in ("draw", "round", "payload")
-        }
+        left = read_record(folder / "out.json", RECORDS[program][1])
+        assert left.outcome is Outcome.INFRASTRUCTURE_FAILURE
+        assert {name: str(getattr(left, name)) for name in expected} == expected
 
 
 def test_a_record_of_an_earlier_try_is_not_taken_for_this_one(folder: Path) -> None:
