@@ -132,20 +132,20 @@ def test_loaders_at_once_leave_one_complete_run(database: Database) -> None:
 
 def test_the_spool_drains_older_records_first_and_in_order(database: Database, tmp_path: Path) -> None:
     away = create_engine("postgresql+psycopg2://nobody:x@127.0.0.1:1/none")
-    for age, name in enumerate(["third", "second", "first"]):
+    for age, name in enumerate(["fifth", "fourth", "third", "second", "first"]):
         path = keep_record(run_record(name), tmp_path)
         os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
         with pytest.raises(InfrastructureFailure) as caught:
             load_kept(away, tmp_path, path.stem)
         assert caught.value.code == "results_unavailable"
-    assert len(waiting(tmp_path)) == 3
+    assert len(waiting(tmp_path)) == 5
     now = keep_record(run_record("now"), tmp_path)
     load_kept(database.writer, tmp_path, now.stem)
     assert waiting(tmp_path) == []
     with database.reader.connect() as connection:
         loaded = connection.execute(text("SELECT dag_run_id FROM run ORDER BY loaded_at")).scalars().all()
-    assert loaded == ["first", "second", "third", "now"]
-    assert len(list(tmp_path.glob("*.json"))) == 4
+    assert loaded == ["first", "second", "third", "fourth", "fifth", "now"]
+    assert len(list(tmp_path.glob("*.json"))) == 6
 
 
 def test_an_older_record_that_is_refused_does_not_hold_up_tonight(database: Database, tmp_path: Path) -> None:

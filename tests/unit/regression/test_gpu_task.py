@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 from gpu_tasks.records import Outcome, read_record
-from regression.operators.child import Child, child_environment
+from regression.operators.child import GUARD, child_environment
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.locks import device_lock
 from regression.operators.part_records import RECORDS
@@ -138,7 +138,9 @@ def test_output_is_logged_line_by_line_whatever_its_bytes(folder: Path, capsys: 
 
 
 def test_what_a_program_leaves_behind_ends_with_it(folder: Path) -> None:
+    started = time.monotonic()
     run(operator(folder, "grandchild(); record('ok')"))
+    assert time.monotonic() - started < 30, "waited for what was left behind instead of ending it"
     assert_all_end((folder / "pids").read_text())
 
 
@@ -185,13 +187,17 @@ def test_kill_9_of_the_task_ends_program_and_grandchildren(folder: Path) -> None
         pass
 
 
-def test_the_program_dies_with_its_guard(folder: Path) -> None:
+def test_the_program_dies_with_its_guard_even_when_nobody_watches(folder: Path) -> None:
     write_program(folder, "Path('pid').write_text(str(os.getpid())); time.sleep(60)")
-    child = Child([sys.executable, "-m", "gpu_tasks", "--out", "x"], folder, dict(os.environ))
+    leash, held = os.pipe()
+    command = [sys.executable, str(GUARD), str(leash), sys.executable, "-m", "gpu_tasks", "--out", "x"]
+    guard = subprocess.Popen(command, cwd=folder, start_new_session=True, pass_fds=[leash])
     pid = wait_for(folder / "pid")
-    os.kill(child._process.pid, signal.SIGKILL)
+    guard.kill()
+    guard.wait()
     assert_all_end(pid)
-    child.close()
+    os.close(leash)
+    os.close(held)
 
 
 def test_a_device_is_used_by_one_program_at_a_time(folder: Path) -> None:
