@@ -17,31 +17,33 @@ from local.paths import ROOT, Home
 from local.processes import die_with_parent
 from local.secrets import Secrets
 
-COMPONENTS = ("api-server", "scheduler", "dag-processor")
+# The log server would listen on every address; task logs are read from the disk that everything here shares.
+COMPONENTS = {"api-server": [], "scheduler": ["--skip-serve-logs"], "dag-processor": []}
 USER = "admin"
 RESULTS_CONNECTION = "kernel_nightly_results"
 GPU_POOL = "gpu"
 
 
 @dataclass(frozen=True)
-class Ports:
-    """TCP ports on 127.0.0.1."""
-
-    api: int
-    worker_logs: int
-
-
-@dataclass(frozen=True)
 class Schedule:
-    """When the night runs: a cron line or "none", from ``start_date`` (ISO 8601) on."""
+    """When the night runs: a cron line or "none" in a time zone, from ``start_date`` (ISO 8601) on."""
 
     cron: str
+    timezone: str
     start_date: str
 
+    def environment(self) -> dict[str, str]:
+        """Variables that the DAG file reads."""
+        return {
+            "NIGHTLY_SCHEDULE": self.cron,
+            "NIGHTLY_TIMEZONE": self.timezone,
+            "NIGHTLY_START_DATE": self.start_date,
+        }
 
-def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, schedule: Schedule) -> dict[str, str]:
+
+def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedule: Schedule) -> dict[str, str]:
     """Environment of every Airflow process."""
-    api = f"http://127.0.0.1:{ports.api}"
+    api = f"http://127.0.0.1:{port}"
     airflow = {
         "CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
@@ -54,14 +56,12 @@ def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, sche
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home.airflow / "passwords.json"),
         "DATABASE__SQL_ALCHEMY_CONN": target.airflow,
         "API__HOST": "127.0.0.1",
-        "API__PORT": str(ports.api),
+        "API__PORT": str(port),
         "API__BASE_URL": api,
         "API__WORKERS": "1",
         "API__SECRET_KEY": secrets.api_secret_key,
         "API_AUTH__JWT_SECRET": secrets.jwt_secret,
         "LOGGING__BASE_LOG_FOLDER": str(home.airflow / "logs"),
-        "LOGGING__WORKER_LOG_SERVER_HOST": "127.0.0.1",
-        "LOGGING__WORKER_LOG_SERVER_PORT": str(ports.worker_logs),
         # A night is a chain of short tasks: idle pauses of the scheduler are most of what Airflow costs it.
         "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         "DAG_PROCESSOR__REFRESH_INTERVAL": "60",
@@ -80,10 +80,10 @@ def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, sche
             "NIGHTLY_RUNS": str(home.runs),
             "NIGHTLY_RECORDS": str(home.records),
             "NIGHTLY_PAYLOADS": os.environ.get("NIGHTLY_PAYLOADS") or str(home.payloads),
-            "NIGHTLY_SCHEDULE": schedule.cron,
-            "NIGHTLY_START_DATE": schedule.start_date,
+            "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that marks them as ours
             "NIGHTLY_GPU_POOL": GPU_POOL,
         }
+        | schedule.environment()
     )
 
 
@@ -110,7 +110,7 @@ def start(component: str, environment: dict[str, str], log: Path) -> subprocess.
     """Start one Airflow process in a session of its own; it is told to stop when this process ends."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "airflow", component],
+            [sys.executable, "-m", "airflow", component, *COMPONENTS[component]],
             env=environment,
             cwd=log.parent,
             stdin=subprocess.DEVNULL,

@@ -8,10 +8,13 @@ import os
 import signal
 import sys
 from types import FrameType
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from croniter import croniter
 
 from gpu_tasks.records import Outcome
 from local import airflow, query, runs, stack
-from local.errors import Usage
+from local.errors import LauncherError, Usage
 from local.locks import exclusive
 from local.logs import show_logs
 from local.paths import Home
@@ -20,6 +23,8 @@ from local.stack import hold
 from regression.nights.table import verdict_table
 
 DEFAULT_SCHEDULE = "0 2 * * *"
+LATEST_NIGHTS = """\
+SELECT started_at, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""
 
 
 def command_run(home: Home, arguments: argparse.Namespace) -> int:
@@ -33,36 +38,44 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
     ):
         run_id = runs.queue(held, params, prefix=runs.RUN_PREFIX)
         print(f"run {run_id}", file=sys.stderr)
-        runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
+        state = runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
         result = runs.verdict(held, run_id)
-        if not result.checks:
-            print("failed: " + (", ".join(runs.failed_tasks(held, run_id)) or "no task"), file=sys.stderr)
+        failed = runs.failed_tasks(held, run_id)
     print("\n" + verdict_table(result), file=sys.stderr)
-    print('query:   nightly sql "SELECT * FROM nightly"', file=sys.stderr)
+    if not result.checks:
+        print(f"failed: {', '.join(failed) or 'no task'}", file=sys.stderr)
+    print('query:   ./nightly sql "SELECT * FROM nightly"', file=sys.stderr)
     print(f"logs:    {_where(run_id)}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(result.as_json()))
+    if state != "success" and result.exit_code == 0:
+        raise LauncherError(f"the verdict is fine, but the DAG run ended as {state}: {', '.join(failed)} failed")
     return result.exit_code
 
 
 def command_up(home: Home, arguments: argparse.Namespace) -> int:
     """Start everything, keep it, and say how to get in."""
-    schedule = arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE
-    with hold(home, arguments.dsn, need_airflow=True, keep=True, schedule=schedule) as held:
+    schedule = _checked_schedule(arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE)
+    zone = _checked_zone(os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
+    with hold(home, arguments.dsn, need_airflow=True, keep=True, night=(schedule, zone)) as held:
         client = held.airflow()
         runs.make_available(client)
         password = load(home.secrets).airflow_admin
     print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
-    print(f"night:    {schedule} ({os.environ.get('NIGHTLY_TIMEZONE') or 'UTC'})")
-    print("stop:     nightly down")
+    print(f"night:    {schedule} ({zone})")
+    print("stop:     ./nightly down")
     return Outcome.OK.exit_code
 
 
 def command_down(home: Home, arguments: argparse.Namespace) -> int:
     """Stop the stack, unless a run is in progress."""
+    running = stack.Stack(home, None)
     if not arguments.force:
         with exclusive(home.locks / "run", "a `nightly run` (end it with Ctrl-C, or use --force)"):
-            pass
+            state = running.state()
+            unfinished = running.airflow().unfinished_runs(runs.DAG_ID) if state and state.airflow_ready else []
+        if unfinished:
+            raise LauncherError(f"run {unfinished[0]['dag_run_id']} is in progress; wait for it, or use --force")
     print("stopped" if stack.stop(home) else "nothing was running")
     return Outcome.OK.exit_code
 
@@ -78,7 +91,7 @@ def command_status(home: Home, arguments: argparse.Namespace) -> int:
     print(f"Airflow:    {f'http://127.0.0.1:{state.api_port}' if state.airflow_ready else 'not running'}")
     if state.postgres_ready:
         with hold(home, arguments.dsn, need_airflow=False) as held:
-            return query.run(held.databases().reader, "SELECT * FROM nightly LIMIT 5", "table")
+            return query.run(held.databases().reader, LATEST_NIGHTS, "table")
     return Outcome.OK.exit_code
 
 
@@ -92,7 +105,7 @@ def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
     params = runs.accept_params(home, arguments.param, arguments.device)
     running = stack.Stack(home, arguments.dsn).state()
     if running is None or not running.airflow_ready:
-        raise Usage("trigger: expected a running stack, found none; `nightly up` first, or use `nightly run`")
+        raise Usage("trigger: expected a running stack, found none; `./nightly up` first, or use `./nightly run`")
     with hold(home, arguments.dsn, need_airflow=True) as held:
         print(runs.queue(held, params, prefix="manual__"))
     return Outcome.OK.exit_code
@@ -109,8 +122,22 @@ def command_sql(home: Home, arguments: argparse.Namespace) -> int:
         return query.run(reader, arguments.query, arguments.form)
 
 
+def _checked_schedule(line: str) -> str:
+    if len(line.split()) != 5 or not croniter.is_valid(line):
+        raise Usage(f"schedule: expected a cron line of five fields such as {DEFAULT_SCHEDULE!r}, found {line!r}")
+    return line
+
+
+def _checked_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Usage(f"NIGHTLY_TIMEZONE: expected a zone such as Europe/Berlin, found {name!r}") from None
+    return name
+
+
 def _where(run_id: str) -> str:
-    return f"nightly logs {run_id}"
+    return f"./nightly logs {run_id}"
 
 
 class _terminable:

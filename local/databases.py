@@ -97,7 +97,23 @@ def prepare(target: Databases) -> None:
         with _engine(target.writer) as writer:
             ensure_first_baseline(writer, FIRST_BASELINE)
     except (psycopg2.Error, DBAPIError) as error:
-        raise LauncherError(f"the database server refused the set-up: {str(error).strip().splitlines()[0]}") from error
+        raise LauncherError(f"the database server refused the set-up: {_first_line(error)}") from error
+
+
+def identity(target: Databases) -> str:
+    """What tells these databases from others of the same name: address and object ids; changes when one is remade."""
+    names = (target.results, target.airflow_database)
+    try:
+        with _administrator(target, target.admin.database or "postgres") as cursor:
+            cursor.execute("SELECT oid FROM pg_database WHERE datname = ANY(%s) ORDER BY datname", (list(names),))
+            oids = [str(oid) for (oid,) in cursor.fetchall()]
+    except psycopg2.Error as error:
+        raise LauncherError(f"the database server cannot be used: {_first_line(error)}") from error
+    return " ".join([f"{target.admin.host}:{target.admin.port or 5432}", *names, *oids])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
 
 
 def libpq_uri(uri: str | URL) -> str:
@@ -140,3 +156,5 @@ def _ensure_database(cursor: Any, name: str, owner: str) -> None:
                 sql.Identifier(name), sql.Identifier(owner)
             )
         )
+    # Only the roles that were granted something may enter; results grants its own in ensure_roles.
+    cursor.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(sql.Identifier(name)))

@@ -75,7 +75,8 @@ class Home:
 
     def create(self) -> None:
         """Make the folders. Root's home can be passed through by others: PostgreSQL's user must reach its part."""
+        is_new = not self.folder.exists() or not any(self.folder.iterdir())
         for folder in (self.folder, self.logs, self.runs, self.records, self.payloads, self.locks):
             folder.mkdir(parents=True, exist_ok=True)
-        if os.geteuid() == 0 and self.folder.stat().st_mode & 0o111 != 0o111:
+        if os.geteuid() == 0 and is_new:
             self.folder.chmod(0o755)

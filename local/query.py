@@ -6,42 +6,43 @@ import json
 import os
 import subprocess
 import sys
-from urllib.parse import unquote, urlsplit
 
 import psycopg2
+from sqlalchemy.engine import make_url
 
 from gpu_tasks.records import Outcome
 from local.databases import libpq_uri
+from local.errors import LauncherError
 from local.postgres import binaries
+
+CONNECTION_FAILED = 2  # of psql's own exit statuses
 
 
 def psql(dsn: str, arguments: list[str]) -> int:
     """Run the psql that comes with the server; the password travels in its environment, not in its arguments."""
-    url = urlsplit(dsn)
+    url = make_url(dsn)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    environment |= {
-        "PGHOST": url.hostname or "127.0.0.1",
-        "PGPORT": str(url.port or 5432),
-        "PGUSER": unquote(url.username or ""),
-        "PGPASSWORD": unquote(url.password or ""),
-        "PGDATABASE": unquote(url.path.lstrip("/")),
-    }
-    return subprocess.run([str(binaries() / "psql"), *arguments], env=environment, check=False).returncode
+    environment["PGPASSWORD"] = str(url.password or "")
+    address = libpq_uri(url.set(password=None))
+    return subprocess.run([str(binaries() / "psql"), *arguments, address], env=environment, check=False).returncode
 
 
 def run(dsn: str, query: str, form: str) -> int:
     """Print the rows as table, csv or json; a refused statement is bad input, with PostgreSQL's own words."""
     if form == "json":
         return _print_json(dsn, query)
-    options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-P", "expanded=auto"] + (
-        ["--csv"] if form == "csv" else []
-    )
-    status = psql(dsn, [*options, "-c", query])
+    options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-P", "expanded=auto"]
+    status = psql(dsn, [*options, *(["--csv"] if form == "csv" else []), "-c", query])
+    if status == CONNECTION_FAILED:
+        return Outcome.INFRASTRUCTURE_FAILURE.exit_code
     return Outcome.OK.exit_code if status == 0 else Outcome.BAD_INPUT.exit_code
 
 
 def _print_json(dsn: str, query: str) -> int:
-    connection = psycopg2.connect(libpq_uri(dsn))
+    try:
+        connection = psycopg2.connect(libpq_uri(dsn))
+    except psycopg2.OperationalError as error:
+        raise LauncherError(f"the results database does not answer: {str(error).strip().splitlines()[0]}") from error
     try:
         with connection.cursor() as cursor:
             cursor.execute(query)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from local import airflow, environments
@@ -19,7 +20,7 @@ from local.paths import ROOT, Home
 from local.processes import MARKER
 from local.rest import Airflow
 from local.secrets import load
-from local.supervisor import State, Wanted, read_wanted, write_wanted
+from local.supervisor import State, Wanted, dsn_hash, read_wanted, write_wanted
 
 POSTGRES_TIMEOUT_S = 120
 AIRFLOW_TIMEOUT_S = 240
@@ -40,7 +41,7 @@ class Stack:
         try:
             return State(**json.loads(self.home.state.read_text()))
         except (OSError, ValueError, TypeError):
-            return State(0, "", None)
+            return State(0, "", None)  # it has not published anything yet, or has just taken that back
 
     def databases(self) -> Databases:
         """Connection URIs of the running server."""
@@ -63,9 +64,12 @@ class Stack:
 
 @contextmanager
 def hold(
-    home: Home, dsn: str | None, *, need_airflow: bool, keep: bool = False, schedule: str = "none"
+    home: Home, dsn: str | None, *, need_airflow: bool, keep: bool = False, night: tuple[str, str] = ("none", "UTC")
 ) -> Iterator[Stack]:
-    """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client."""
+    """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client.
+
+    ``keep`` lets it run on; ``night`` is then the cron line and the time zone of the schedule.
+    """
     home.create()
     users = FileLock(home.locks / "users")
     started: subprocess.Popen[bytes] | None = None
@@ -73,7 +77,7 @@ def hold(
         raise LauncherError(f"the stack of {home.folder} is still shutting down; see {home.logs / 'supervisor.log'}")
     try:
         stack = Stack(home, dsn)
-        started = _ask(stack, need_airflow=need_airflow, keep=keep, schedule=schedule)
+        started = _ask(stack, need_airflow=need_airflow, keep=keep, night=night)
         _await(stack, need_airflow=need_airflow)
         yield stack
     finally:
@@ -103,28 +107,39 @@ def _is_stopping(home: Home) -> bool:
         return True
 
 
-def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> subprocess.Popen[bytes] | None:
+def _ask(stack: Stack, *, need_airflow: bool, keep: bool, night: tuple[str, str]) -> subprocess.Popen[bytes] | None:
     """Write down what is wanted; starts the supervisor when there is none, and then returns it."""
     home = stack.home
     lock = FileLock(home.locks / "wanted")
-    if not lock.wait(10):
+    if not lock.wait(SHUTDOWN_TIMEOUT_S):
         raise LauncherError(f"{lock.path} is held by pid {lock.holder()}")
     try:
-        running = stack.state()
+        running = _settled(stack)
         if running is None:
-            write_wanted(home, Wanted(need_airflow, keep, schedule))
+            write_wanted(home, Wanted(need_airflow, keep, *night))
             return _start_supervisor(home, stack._dsn)
-        if running.pid and bool(running.dsn) != bool(stack._dsn):
-            raise Usage("a stack with another database server is running; `nightly down` first")
+        if running.dsn_sha256 != dsn_hash(stack._dsn):
+            raise Usage("a stack with another database server is running; `./nightly down` first")
         if running.root != str(ROOT):
-            raise Usage(f"the running stack belongs to another checkout, {running.root}; `nightly down` first")
+            raise Usage(f"the running stack belongs to another checkout, {running.root}; `./nightly down` first")
         wanted = read_wanted(home)
-        if need_airflow or keep:
-            schedule = schedule if keep else wanted.schedule
-            write_wanted(home, replace(wanted, airflow=True, keep=wanted.keep or keep, schedule=schedule))
+        if keep:
+            wanted = Wanted(True, True, *night)
+        if need_airflow:
+            write_wanted(home, replace(wanted, airflow=True))
         return None
     finally:
         lock.release()
+
+
+def _settled(stack: Stack) -> State | None:
+    """State of a supervisor that stays, or None when there is none; waits for one that starts or stops."""
+    deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
+    while (state := stack.state()) and (state.pid == 0 or state.phase == "stopping" or state.error):
+        if time.monotonic() > deadline:
+            raise LauncherError(f"the supervisor neither starts nor stops; see {stack.home.logs / 'supervisor.log'}")
+        time.sleep(0.05)
+    return state
 
 
 def _start_supervisor(home: Home, dsn: str | None) -> subprocess.Popen[bytes]:
@@ -186,7 +201,8 @@ def stop(home: Home) -> bool:
     if not lock.is_held():
         return False
     write_wanted(home, replace(read_wanted(home), keep=False))
-    os.kill(int(lock.holder()), 15)
+    with suppress(ProcessLookupError, ValueError):  # it may end by itself at this very moment
+        os.kill(int(lock.holder()), signal.SIGTERM)
     if not lock.wait(SHUTDOWN_TIMEOUT_S):
         raise LauncherError(f"the supervisor (pid {lock.holder()}) did not stop within {SHUTDOWN_TIMEOUT_S} s")
     lock.release()

@@ -21,7 +21,7 @@ from types import FrameType
 
 from gpu_tasks.records import utc_now, write_text_atomically
 from local import airflow, environments, processes
-from local.databases import Databases, databases, prepare
+from local.databases import Databases, databases, identity, prepare
 from local.errors import LauncherError
 from local.locks import FileLock
 from local.paths import ROOT, Home
@@ -31,7 +31,6 @@ from local.secrets import Secrets, load
 
 POLL_S = 0.1
 HEALTH_TIMEOUT_S = 180
-PREFERRED_API_PORT = 8080
 MAX_RESTARTS = 5
 
 
@@ -41,7 +40,7 @@ class State:
 
     pid: int
     started_at: str
-    dsn: str | None
+    dsn_sha256: str | None
     root: str = str(ROOT)
     phase: str = "starting PostgreSQL"
     postgres_ready: bool = False
@@ -58,6 +57,12 @@ class Wanted:
     airflow: bool
     keep: bool
     schedule: str
+    timezone: str
+
+
+def dsn_hash(dsn: str | None) -> str | None:
+    """Tells servers apart without storing a password; None for the embedded one."""
+    return hashlib.sha256(dsn.encode()).hexdigest() if dsn else None
 
 
 def read_wanted(home: Home) -> Wanted:
@@ -65,7 +70,7 @@ def read_wanted(home: Home) -> Wanted:
     try:
         return Wanted(**json.loads((home.folder / "wanted.json").read_text()))
     except (OSError, ValueError, TypeError):
-        return Wanted(airflow=False, keep=False, schedule="none")
+        return Wanted(airflow=False, keep=False, schedule="none", timezone="UTC")
 
 
 def write_wanted(home: Home, wanted: Wanted) -> None:
@@ -81,7 +86,7 @@ class Supervisor:
         self.cluster = None if dsn else Cluster(home.postgres, self.secrets.postgres_admin)
         self._dsn = dsn
         self._ports = _remembered_ports(home)
-        self.state = State(os.getpid(), utc_now(), "given" if dsn else None)
+        self.state = State(os.getpid(), utc_now(), dsn_hash(dsn))
         self._components: dict[str, subprocess.Popen[bytes]] = {}
         self._restarts = 0
         self._environment: dict[str, str] = {}
@@ -98,10 +103,11 @@ class Supervisor:
             self._start_postgres()
             while not self._stopping:
                 wanted = read_wanted(self.home)
+                night = airflow.Schedule(wanted.schedule, wanted.timezone, _first_start(self.home))
                 if wanted.airflow and not self._components:
-                    self._start_airflow(wanted.schedule)
-                elif wanted.airflow and wanted.schedule != self._environment["NIGHTLY_SCHEDULE"]:
-                    self._reschedule(wanted.schedule)
+                    self._start_airflow(night)
+                elif wanted.airflow and not night.environment().items() <= self._environment.items():
+                    self._reschedule(night)
                 self._watch()
                 if not wanted.keep and users.acquire():
                     break  # held until everything is down: a new client waits for that and starts afresh
@@ -112,8 +118,7 @@ class Supervisor:
             traceback.print_exc()
             self._report(f"{type(error).__name__}: {error} (see {self.home.logs / 'supervisor.log'})")
         finally:
-            self._stop()
-            users.release()
+            self._stop()  # whoever waits for the locks gets them when this process is gone, not before
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
@@ -151,29 +156,27 @@ class Supervisor:
         if self.cluster:
             self.cluster.stop()
 
-    def _start_airflow(self, schedule: str) -> None:
+    def _start_airflow(self, night: airflow.Schedule) -> None:
         self.state.phase = "starting Airflow"
         self.state.api_port = self._api_port()
         self._publish()
-        ports = airflow.Ports(self.state.api_port, free_port())
         target = self._targets()
-        night = airflow.Schedule(schedule, _first_start(self.home))
-        self._environment = airflow.settings(self.home, target, self.secrets, ports, night)
+        self._environment = airflow.settings(self.home, target, self.secrets, self.state.api_port, night)
         airflow.write_password_file(self.home, self.secrets)
         lock_hash = environments.folder(self.home, "scheduler").name
         self._once("airflow", lock_hash, lambda: airflow.migrate(self._environment, self.home.logs / "migrate.log"))
         for name in airflow.COMPONENTS:
             self._components[name] = self._start_component(name)
-        client = Airflow(ports.api, airflow.USER, self.secrets.airflow_admin)
+        client = Airflow(self.state.api_port, airflow.USER, self.secrets.airflow_admin)
         self._wait_until_healthy(client)
         _furnish(client, target)
         self.state.phase = "running"
         self.state.airflow_ready = True
         self._publish()
 
-    def _reschedule(self, schedule: str) -> None:
+    def _reschedule(self, night: airflow.Schedule) -> None:
         """Only the dag-processor reads the schedule: give it a new one without disturbing a run."""
-        self._environment["NIGHTLY_SCHEDULE"] = schedule
+        self._environment |= night.environment()
         processor = self._components["dag-processor"]
         processes.end([processor.pid], grace_s=5)
         processor.wait()
@@ -184,9 +187,12 @@ class Supervisor:
 
     def _wait_until_healthy(self, client: Airflow) -> None:
         deadline = time.monotonic() + HEALTH_TIMEOUT_S
-        while not client.is_healthy():
+        healthy = False
+        while not healthy:
             if self._stopping:
                 raise LauncherError("stopped while Airflow was starting")
+            # Asked first, believed last: another program may have taken the port, and ours then ends.
+            healthy = client.is_healthy()
             dead = [name for name, process in self._components.items() if process.poll() is not None]
             if dead:
                 raise LauncherError(f"airflow {dead[0]} ended while starting; see {self.home.logs / dead[0]}.log")
@@ -208,19 +214,18 @@ class Supervisor:
             raise LauncherError(f"PostgreSQL ended by itself; see {self.cluster.log}")
 
     def _api_port(self) -> int:
-        for port in (self._ports.get("api"), PREFERRED_API_PORT):
-            if port and is_free(port):
-                return port
-        return free_port()
+        port = self._ports.get("api")
+        return port if port and is_free(port) else free_port()
 
     def _once(self, name: str, version: str, action: Callable[[], None]) -> None:
-        """Carry out a step of the set-up unless it was done for this very version and server."""
-        marker = self.home.folder / f"prepared-{name}"
-        wanted = f"{version} {hashlib.sha256((self._dsn or 'embedded').encode()).hexdigest()}"
-        if marker.exists() and marker.read_text() == wanted:
+        """Carry out a step of the set-up unless it was done for this very version and these very databases."""
+        # Beside the data, for the embedded server: whoever removes the one removes the other.
+        marker = (self.home.postgres if self.cluster else self.home.folder) / f"prepared-{name}"
+        before = f"{version} {identity(self._targets())}"
+        if marker.exists() and marker.read_text() == before:
             return
         action()
-        write_text_atomically(wanted, marker)
+        write_text_atomically(f"{version} {identity(self._targets())}", marker)
 
     def _stop(self) -> None:
         self.state.phase, self.state.airflow_ready = "stopping", False
@@ -248,6 +253,7 @@ def _furnish(client: Airflow, target: Databases) -> None:
             "schema": target.results,
             "login": "nightly_writer",
             "password": target.secrets.writer,
+            "extra": json.dumps(dict(url.query)),
             "description": "Results database, writer role",
         }
     )
@@ -275,7 +281,7 @@ def _tree_hash(*folders: Path) -> str:
     for path in sorted(
         path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql", ".json")
     ):
-        digest.update(path.name.encode() + path.read_bytes())
+        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return digest.hexdigest()
 
 
