@@ -32,49 +32,31 @@ class Access:
         return f"{self.kind} at line {self.line} by block {self.block} thread {self.thread}"
 
 
+@dataclass
+class Fault(Exception):
+    """A finding as the instruction sees it; the machine adds the kernel and turns steps into lines.
+
+    ``thread`` counts over all threads of the launch, ``address`` is a byte offset in the buffer or in the block's
+    shared memory; ``other`` is the earlier access of a race: kind, thread and executed step.
+    """
+
+    code: str
+    message: str
+    thread: int | None = None
+    address: int | None = None
+    other: tuple[str, int, int] | None = None
+
+
 class KernelFinding(BadInput):
     """Something a correct kernel never does, with where it happened.
 
-    ``line`` is the line of the PTX text, ``address`` a byte offset in the space or buffer (null where memory is
-    not concerned), ``other`` the earlier access of a race.
+    ``line`` is the line of the PTX text, ``address`` a byte offset in the buffer or shared memory (null where
+    no memory is concerned), ``other`` the earlier access of a race.
     """
 
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        kernel: str,
-        line: int,
-        block: int | None = None,
-        thread: int | None = None,
-        address: int | None = None,
-        other: Access | None = None,
-    ) -> None:
-        where = "" if thread is None else f", block {block}, thread {thread}"
-        super().__init__(code, f"kernel {kernel}, PTX line {line}{where}: {message}")
-        self.kernel, self.line, self.block, self.thread = kernel, line, block, thread
-        self.address, self.other = address, other
-
-
-class Fault(Exception):
-    """A finding as the instruction sees it; the machine adds kernel, line, block and thread.
-
-    ``thread`` counts over all threads of the launch; ``other_thread`` and ``other_step`` name the earlier access of
-    a race by thread and executed step.
-    """
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        thread: int | None = None,
-        address: int | None = None,
-        *,
-        other_kind: str = "",
-        other_thread: int = 0,
-        other_step: int = -1,
-    ) -> None:
-        super().__init__(message)
-        self.code, self.message, self.thread, self.address = code, message, thread, address
-        self.other_kind, self.other_thread, self.other_step = other_kind, other_thread, other_step
+    def __init__(self, fault: Fault, kernel: str, line: int, block_size: int, other: Access | None) -> None:
+        self.kernel, self.line, self.address, self.other = kernel, line, fault.address, other
+        self.block, self.thread = (None, None) if fault.thread is None else divmod(fault.thread, block_size)
+        where = "" if fault.thread is None else f", block {self.block}, thread {self.thread}"
+        earlier = f" {other}" if other else ""
+        super().__init__(fault.code, f"kernel {kernel}, PTX line {line}{where}: {fault.message}{earlier}")

@@ -1,6 +1,6 @@
-"""What the arithmetic instructions mean: full mnemonic, types of result and operands, and a function of arrays.
+"""What the instructions on registers mean: full mnemonic, types of result and operands, and a function of arrays.
 
-A mnemonic that is not in ``OPERATIONS`` (or in ``instructions``) does not exist here. Floats carry ``.rn`` because
+A mnemonic that is not in ``OPERATIONS``, ``WARP_OPERATIONS`` or ``instructions`` does not exist here. Floats carry ``.rn`` because
 without it ptxas may contract operations and the text would not fix the result. numpy's float32 ``+ - *`` and
 ``sqrt`` are IEEE 754 round-to-nearest-even with subnormals, which is what the instructions without ``.ftz`` do. Values of wider
 type are rounded once when they are stored to the destination register.
@@ -30,6 +30,7 @@ DTYPES: dict[str, type[np.generic]] = {
     "s64": np.int64,
 }
 
+WARP = 32
 _SMALLEST_NORMAL = 2.0**-126
 _BELOW_FLOAT32 = np.int64(0x1FFFFFFF)  # bits of a float64 significand that float32 has no room for
 _HALFWAY = np.int64(0x10000000)
@@ -134,8 +135,9 @@ def _table() -> dict[str, Operation]:
     def define(mnemonic: str, result: str, operands: str, function: Callable[..., Any]) -> None:
         table[mnemonic] = Operation(result, tuple(operands.split()), function)
 
-    for name, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
-        define(f"{name}.rn.f32", "f32", "f32 f32", function)
+    define("add.rn.f32", "f32", "f32 f32", np.add)
+    define("sub.rn.f32", "f32", "f32 f32", np.subtract)
+    define("mul.rn.f32", "f32", "f32 f32", np.multiply)
     define("fma.rn.f32", "f32", "f32 f32 f32", fused_multiply_add)
     define("div.rn.f32", "f32", "f32 f32", _in_float64(np.divide))
     define("rcp.rn.f32", "f32", "f32", _in_float64(np.reciprocal))
@@ -173,8 +175,8 @@ def _table() -> dict[str, Operation]:
     for kind in ("u32", "s32", "b32", "f32", "u64", "s64", "b64"):
         define(f"selp.{kind}", kind, f"{kind} {kind} pred", lambda a, b, p: np.where(p, a, b))
     for kind in ("u32", "s32", "f32", "u64", "s64"):
-        for relation, function in _RELATIONS.items():
-            define(f"setp.{relation}.{kind}", "pred", f"{kind} {kind}", function)
+        for relation, compare in _RELATIONS.items():
+            define(f"setp.{relation}.{kind}", "pred", f"{kind} {kind}", compare)
         # Of floats this is the ordered comparison: false where either is NaN.
         define(f"setp.ne.{kind}", "pred", f"{kind} {kind}", lambda a, b: (a < b) | (a > b))
 
@@ -190,3 +192,41 @@ def _table() -> dict[str, Operation]:
 
 
 OPERATIONS = _table()
+
+
+def _shuffle(mode: str) -> Callable[..., Array]:
+    """PTX ISA, ``shfl.sync``: the clamp operand holds a bound in bits 0-4 and a mask of segment bits in 8-12."""
+
+    def shuffle(values: Array, distance: Array, clamp: Array) -> Array:
+        lane, by = np.arange(WARP), distance.astype(np.int64) & 31
+        segment, bound = (clamp.astype(np.int64) >> 8) & 31, clamp.astype(np.int64) & 31
+        last = (lane & segment) | (bound & ~segment)
+        if mode == "up":
+            chosen = lane - by
+            valid = chosen >= last
+        else:
+            indexed = (lane & segment) | (by & ~segment)
+            chosen = {"down": lane + by, "bfly": lane ^ by, "idx": indexed}[mode]
+            valid = chosen <= last
+        return np.take_along_axis(values, np.where(valid, chosen, lane), axis=1)
+
+    return shuffle
+
+
+def _ballot(votes: Array) -> Array:
+    return (votes * (np.uint32(1) << np.arange(WARP, dtype=np.uint32))).sum(axis=1, keepdims=True, dtype=np.uint32)
+
+
+# On arrays of (warps, 32 lanes); a result of one column is every lane's.
+WARP_OPERATIONS = {
+    **{
+        f"shfl.sync.{mode}.b32": Operation("b32", ("b32", "u32", "u32"), _shuffle(mode))
+        for mode in ("up", "down", "bfly", "idx")
+    },
+    "vote.sync.ballot.b32": Operation("b32", ("pred",), _ballot),
+    "vote.sync.any.pred": Operation("pred", ("pred",), lambda votes: votes.any(axis=1, keepdims=True)),
+    "vote.sync.all.pred": Operation("pred", ("pred",), lambda votes: votes.all(axis=1, keepdims=True)),
+    "redux.sync.add.u32": Operation("u32", ("u32",), lambda v: np.add.reduce(v, axis=1, keepdims=True)),
+    "redux.sync.min.u32": Operation("u32", ("u32",), lambda v: v.min(axis=1, keepdims=True)),
+    "redux.sync.max.u32": Operation("u32", ("u32",), lambda v: v.max(axis=1, keepdims=True)),
+}

@@ -1,7 +1,7 @@
 """PTX text to a ``Kernel``: one entry, the directives that kernels here need, and nothing skipped.
 
-The whole text is split into tokens and every token has to be consumed; whatever is left over or unexpected is
-refused with its line. Grammar after the PTX ISA manual, version 7.0, sections 4 to 7.
+Every statement has to match one of a few forms as a whole, and every character has to belong to a statement; the
+first that does not is refused with its line. Grammar after the PTX ISA manual, version 7.0, sections 4 to 7.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any
 
 from gpu_tasks.devices.emulated.findings import PtxError
 
@@ -18,14 +18,32 @@ MAX_REGISTERS = 65536
 REGISTER_TYPES = ("pred", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64")
 TARGETS = ("sm_80", "sm_90")
 
-_TOKEN = re.compile(
-    r"(?P<blank>[ \t\r\n]+|//[^\n]*|/\*.*?\*/)|(?P<word>[.%$\w][.$\w]*)|(?P<mark>[{}()\[\]<>,;:@!+-])",
-    re.DOTALL | re.ASCII,
+_NAME, _REG, _INT = r"[A-Za-z_$][\w$]*", r"%[A-Za-z_]\w*(?:\.[xyz])?", r"-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})U?"
+_BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_OPERAND = re.compile(
+    rf"(?P<register>{_REG})|(?P<float>0[fF][0-9a-fA-F]{{8}})|(?P<integer>{_INT})|(?P<symbol>{_NAME})"
+    rf"|\[\s*(?P<base>{_REG}|{_NAME})\s*(?:\+?\s*(?P<offset>{_INT}))?\s*\]"
+    rf"|\{{\s*(?P<vector>{_REG}(?:\s*,\s*{_REG})*)\s*\}}",
+    re.ASCII,
 )
-_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}")
-_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})U?")
-_REGISTER = re.compile(r"%[A-Za-z_]\w*(\.[xyz])?", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_SEPARATOR = re.compile(r"\s*,\s*")
+_HEADER = [
+    (re.compile(form, re.ASCII), expected)
+    for form, expected in (
+        (r"\.version\s+[678]\.\d\b", "a .version from 6.0 to 8.9"),
+        (r"\.target\s+(?P<target>\w+)", "a .target"),
+        (r"\.address_size\s+64\b", ".address_size 64"),
+        (rf"(?:\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+(?P<dynamic>{_NAME})\s*\[\s*\]\s*;)?", ""),
+        (rf"(?:\.visible\s+)?\.entry\s+(?P<name>{_NAME})", "one .entry"),
+        (rf"\((?P<parameters>(\s*\.param\s+\.u64\s+{_NAME}\s*,?)*)\s*\)", "parameters, all .param .u64"),
+        (r"(?:\.reqntid\s+(?P<block>\d+(\s*,\s*\d+){0,2}))?", ""),
+        (r"\{", "'{'"),
+    )
+]
+_DECLARE = re.compile(rf"\.reg\s+\.(\w+)\s+(%[A-Za-z_]\w*)(?:<(\d{{1,5}})>)?\s*;", re.ASCII)
+_SHARED = re.compile(rf"\.shared\s+\.align\s+(\d{{1,3}})\s+\.b8\s+({_NAME})\s*\[(\d{{1,9}})\]\s*;", re.ASCII)
+_LABEL = re.compile(rf"({_NAME})\s*:", re.ASCII)
+_INSTRUCTION = re.compile(r"(?:@(!?)(%\w+)\s+)?([a-z]\w*(?:\.\w+)*)(?=[\s;])\s*([^;]*);", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -45,7 +63,7 @@ class Immediate:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A label, or the name of a shared variable."""
+    """A label, or the name of a shared variable or parameter."""
 
     name: str
 
@@ -80,16 +98,16 @@ class Instruction:
 
 @dataclass
 class Kernel:
-    """One entry of one PTX module."""
+    """One entry of one PTX module. ``shared`` maps a variable to its offset in the block's shared memory."""
 
     target: str
     name: str
-    parameters: list[str] = field(default_factory=list)
-    block_required: tuple[int, ...] | None = None
+    parameters: list[str]
+    block_required: list[int] | None
+    dynamic_shared: str | None
     registers: dict[str, str] = field(default_factory=dict)
-    shared: dict[str, tuple[int, int]] = field(default_factory=dict)  # name: offset, bytes
+    shared: dict[str, int] = field(default_factory=dict)
     shared_bytes: int = 0
-    dynamic_shared: str | None = None
     labels: dict[str, int] = field(default_factory=dict)
     code: list[Instruction] = field(default_factory=list)
 
@@ -98,243 +116,104 @@ class Kernel:
 def parse(text: str) -> Kernel:
     """Parse one module; raises ``PtxError`` with the line of the first thing that is not understood."""
     if len(text) > MAX_TEXT_BYTES:
-        raise PtxError("ptx_too_large", 1, f"expected at most {MAX_TEXT_BYTES} bytes, found {len(text)}")
+        raise PtxError("ptx_too_large", 1, f"expected at most {MAX_TEXT_BYTES} characters, found {len(text)}")
     return _Parser(text).module()
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._tokens: list[tuple[str, int]] = []
-        self._next = 0
-        position, self._line = 0, 1
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise PtxError("ptx_syntax", self._line, f"unexpected character {text[position]!r}")
-            if match.lastgroup != "blank":
-                self._tokens.append((match[0], self._line))
-            self._line += match[0].count("\n")
-            position = match.end()
+        self._text, self._position, self._counted, self._line = text, 0, 0, 1
 
     def module(self) -> Kernel:
-        self._expect(".version")
-        version = self._take()
-        if not re.fullmatch(r"[678]\.\d", version):
-            self._fail(f".version: expected 6.0 to 8.9, found {version}")
-        self._expect(".target")
-        target = self._take()
-        if target not in TARGETS:
-            self._fail(f".target: expected {' or '.join(TARGETS)}, found {target}", "ptx_target")
-        self._expect(".address_size")
-        self._expect("64")
-        dynamic = self._dynamic_shared() if self._peek() == ".extern" else None
-        if self._peek() == ".visible":
-            self._take()
-        self._expect(".entry")
-        kernel = Kernel(target, self._name("an entry name"), dynamic_shared=dynamic)
-        self._parameters(kernel)
-        if self._peek() == ".reqntid":
-            self._take()
-            kernel.block_required = self._dimensions()
-        self._expect("{")
-        while self._peek() != "}":
+        found: dict[str, str | None] = {}
+        for form, expected in _HEADER:
+            found |= self._need(form, expected).groupdict()
+        parameters = re.findall(rf"({_NAME})\s*(?:,|$)", (found["parameters"] or "").strip())
+        block = [int(size) for size in found["block"].split(",")] if found["block"] else None
+        kernel = Kernel(found["target"] or "", found["name"] or "", parameters, block, found["dynamic"])
+        if kernel.target not in TARGETS:
+            raise PtxError("ptx_target", self._line, f"expected .target {' or '.join(TARGETS)}, found {kernel.target}")
+        while not self._take(re.compile(r"\}")):
             self._statement(kernel)
-        self._expect("}")
-        if self._next < len(self._tokens):
-            self._fail(f"expected the end of the text after the entry, found {self._take()!r}")
-        self._check_branches(kernel)
+        self._need(re.compile(r"\Z"), "the end of the text after one entry")
         return kernel
 
-    # Directives
-
-    def _dynamic_shared(self) -> str:
-        for word in (".extern", ".shared", ".align"):
-            self._expect(word)
-        self._integer()
-        self._expect(".b8")
-        name = self._name("a variable name")
-        for word in ("[", "]", ";"):
-            self._expect(word)
-        return name
-
-    def _parameters(self, kernel: Kernel) -> None:
-        self._expect("(")
-        while self._peek() != ")":
-            if kernel.parameters:
-                self._expect(",")
-            self._expect(".param")
-            self._expect(".u64")
-            kernel.parameters.append(self._fresh("a parameter name", kernel.parameters))
-        self._expect(")")
-
-    def _dimensions(self) -> tuple[int, ...]:
-        sizes = [self._integer()]
-        while self._peek() == "," and len(sizes) < 3:
-            self._take()
-            sizes.append(self._integer())
-        return tuple(sizes + [1] * (3 - len(sizes)))
-
-    def _declare_registers(self, kernel: Kernel) -> None:
-        kind = self._take().removeprefix(".")
-        if kind not in REGISTER_TYPES:
-            self._fail(f".reg: unknown type .{kind}; known are {', '.join(REGISTER_TYPES)}")
-        while True:
-            name = self._take()
-            if not _REGISTER.fullmatch(name) or "." in name:
-                self._fail(f".reg: expected a register name, found {name!r}")
-            names = [name]
-            if self._peek() == "<":
-                self._take()
-                count = self._integer()
-                names = [f"{name}{index}" for index in range(min(count, MAX_REGISTERS + 1))]
-                self._expect(">")
-            for each in names:
-                if each in kernel.registers:
-                    self._fail(f".reg: {each} is declared twice")
-                kernel.registers[each] = kind
-            if len(kernel.registers) > MAX_REGISTERS:
-                self._fail(f".reg: expected at most {MAX_REGISTERS} registers")
-            if self._peek() != ",":
-                break
-            self._take()
-        self._expect(";")
-
-    def _declare_shared(self, kernel: Kernel) -> None:
-        self._expect(".align")
-        alignment = self._integer()
-        if alignment not in (1, 2, 4, 8, 16, 32, 64, 128):
-            self._fail(f".align: expected a power of two up to 128, found {alignment}")
-        self._expect(".b8")
-        name = self._fresh("a variable name", kernel.shared)
-        self._expect("[")
-        size = self._integer()
-        self._expect("]")
-        self._expect(";")
-        offset = -(-kernel.shared_bytes // alignment) * alignment
-        kernel.shared[name] = (offset, size)
-        kernel.shared_bytes = offset + size
-
-    # Body
-
     def _statement(self, kernel: Kernel) -> None:
-        word = self._peek()
-        if word == ".reg":
-            self._take()
-            self._declare_registers(kernel)
-        elif word == ".shared":
-            self._take()
-            self._declare_shared(kernel)
-        elif self._peek(1) == ":":
-            kernel.labels[self._fresh("a label", kernel.labels)] = len(kernel.code)
-            self._expect(":")
+        if match := self._take(_DECLARE):
+            kind, name, count = match.groups()
+            if kind not in REGISTER_TYPES:
+                raise PtxError("ptx_syntax", self._line, f".reg: unknown type .{kind}")
+            for each in [f"{name}{index}" for index in range(int(count))] if count else [name]:
+                self._declare(kernel.registers, each, kind)
+            if len(kernel.registers) > MAX_REGISTERS:
+                raise PtxError("ptx_too_large", self._line, f"expected at most {MAX_REGISTERS} registers")
+        elif match := self._take(_SHARED):
+            alignment, size = max(int(match[1]), 1), int(match[3])
+            offset = -(-kernel.shared_bytes // alignment) * alignment
+            self._declare(kernel.shared, match[2], offset)
+            kernel.shared_bytes = offset + size
+        elif match := self._take(_LABEL):
+            self._declare(kernel.labels, match[1], len(kernel.code))
         else:
-            kernel.code.append(self._instruction())
+            match = self._need(_INSTRUCTION, "a declaration, a label or an instruction")
+            guard = (match[2], match[1] == "!") if match[2] else None
+            kernel.code.append(Instruction(self._line, match[3], self._operands(match[4]), guard))
 
-    def _instruction(self) -> Instruction:
-        guard = None
-        if self._peek() == "@":
-            self._take()
-            negated = self._peek() == "!"
-            if negated:
-                self._take()
-            guard = (self._register().name, negated)
-        mnemonic = self._take()
-        line = self._line
-        if not re.fullmatch(r"[a-z]\w*(\.\w+)*", mnemonic, re.ASCII):
-            self._fail(f"expected an instruction, found {mnemonic!r}")
+    def _operands(self, text: str) -> tuple[Operand, ...]:
         operands: list[Operand] = []
-        while self._peek() != ";":
-            if operands:
-                self._expect(",")
-            operands.append(self._operand())
-        self._expect(";")
-        return Instruction(line, mnemonic, tuple(operands), guard)
+        position, text = 0, text.strip()
+        while position < len(text):
+            match = _OPERAND.match(text, position)
+            end = _SEPARATOR.match(text, match.end()) if match else None
+            if not match or (not end and match.end() < len(text)) or (end and end.end() == len(text)):
+                raise PtxError("ptx_syntax", self._line, f"expected operands, found {text[position:]!r}")
+            operands.append(_operand(match))
+            position = end.end() if end else len(text)
+        return tuple(operands)
 
-    def _operand(self) -> Operand:
-        word = self._peek()
-        if word == "[":
-            return self._address()
-        if word == "{":
-            self._take()
-            registers = [self._register()]
-            while self._peek() == ",":
-                self._take()
-                registers.append(self._register())
-            self._expect("}")
-            return Vector(tuple(registers))
-        if word.startswith("%"):
-            return self._register()
-        if _FLOAT.fullmatch(word):
-            return Immediate(int(self._take()[2:], 16), is_float=True)
-        if word == "-" or word[:1].isdigit():
-            return Immediate(self._signed())
-        return Symbol(self._name("an operand"))
+    def _declare(self, table: dict[str, Any], name: str, value: object) -> None:
+        if name in table:
+            raise PtxError("ptx_syntax", self._line, f"{name} is declared twice")
+        table[name] = value
 
-    def _address(self) -> Address:
-        self._expect("[")
-        base = self._register() if self._peek().startswith("%") else Symbol(self._name("an address"))
-        offset = 0
-        if self._peek() in ("+", "-"):
-            if self._peek() == "+":
-                self._take()
-            offset = self._signed()
-        self._expect("]")
-        return Address(base, offset)
+    def _skip_blank(self) -> None:
+        """Move to the next statement; ``_line`` is the line on which it starts."""
+        start = self._position
+        self._position = end = _BLANK.match(self._text, start).end()  # type: ignore[union-attr]  # matches nothing too
+        self._line += self._text.count("\n", self._counted, end)
+        self._counted = end
 
-    def _check_branches(self, kernel: Kernel) -> None:
-        for instruction in kernel.code:
-            if instruction.mnemonic == "bra":
-                (target,) = instruction.operands if len(instruction.operands) == 1 else (None,)
-                if not isinstance(target, Symbol) or target.name not in kernel.labels:
-                    raise PtxError("ptx_syntax", instruction.line, "bra: expected one label of this kernel")
+    def _take(self, form: re.Pattern[str]) -> re.Match[str] | None:
+        """Consume ``form`` if it comes next."""
+        self._skip_blank()
+        match = form.match(self._text, self._position)
+        self._position = match.end() if match else self._position
+        return match
 
-    # Tokens
+    def _need(self, form: re.Pattern[str], expected: str) -> re.Match[str]:
+        match = self._take(form)
+        if match is None:
+            found = self._text[self._position :].partition("\n")[0][:60]
+            raise PtxError("ptx_syntax", self._line, f"expected {expected}, found {found!r}")
+        return match
 
-    def _peek(self, ahead: int = 0) -> str:
-        index = self._next + ahead
-        if index >= len(self._tokens):
-            if ahead == 0:
-                self._fail("unexpected end of the text")
-            return ""
-        return self._tokens[index][0]
 
-    def _take(self) -> str:
-        word = self._peek()
-        self._line = self._tokens[self._next][1]
-        self._next += 1
-        return word
+def _operand(match: re.Match[str]) -> Operand:
+    found = match.groupdict()
+    if found["register"]:
+        return Register(found["register"])
+    if found["float"]:
+        return Immediate(int(found["float"][2:], 16), is_float=True)
+    if found["integer"]:
+        return Immediate(_integer(found["integer"]))
+    if found["symbol"]:
+        return Symbol(found["symbol"])
+    if found["vector"]:
+        return Vector(tuple(Register(name.strip()) for name in found["vector"].split(",")))
+    base = found["base"]
+    return Address(Register(base) if base.startswith("%") else Symbol(base), _integer(found["offset"] or "0"))
 
-    def _expect(self, word: str) -> None:
-        found = self._take()
-        if found != word:
-            self._fail(f"expected {word!r}, found {found!r}")
 
-    def _matching(self, pattern: re.Pattern[str], what: str) -> str:
-        word = self._take()
-        if not pattern.fullmatch(word):
-            self._fail(f"expected {what}, found {word!r}")
-        return word
-
-    def _name(self, what: str) -> str:
-        return self._matching(_NAME, what)
-
-    def _fresh(self, what: str, taken: list[str] | dict[str, int] | dict[str, tuple[int, int]]) -> str:
-        name = self._name(what)
-        if name in taken:
-            self._fail(f"{name} is declared twice")
-        return name
-
-    def _register(self) -> Register:
-        return Register(self._matching(_REGISTER, "a register"))
-
-    def _integer(self) -> int:
-        return int(self._matching(_INTEGER, "an integer").rstrip("U"), 0)
-
-    def _signed(self) -> int:
-        if self._peek() == "-":
-            self._take()
-            return -self._integer()
-        return self._integer()
-
-    def _fail(self, reason: str, code: str = "ptx_syntax") -> NoReturn:
-        raise PtxError(code, self._line, reason)
+def _integer(text: str) -> int:
+    digits = text.rstrip("U")
+    return int(digits, 16 if "x" in digits.lower() else 10)

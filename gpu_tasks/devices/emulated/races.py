@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.emulated.findings import Fault
+from gpu_tasks.devices.emulated.operations import WARP
 
 IntArray = npt.NDArray[Any]
-WARP = 32
 
 
 class _Read(NamedTuple):
@@ -104,12 +104,5 @@ class RaceDetector:
             self._report(first_kind, earlier[which], step[which], kind, later[which], places[suspects[which]])
 
     def _report(self, first_kind: str, first: int, first_step: int, kind: str, thread: int, place: int) -> None:
-        raise Fault(
-            "race",
-            f"{kind} of the same {self._granule} bytes without a barrier after a",
-            int(thread),
-            int(place) * self._granule,
-            other_kind=first_kind,
-            other_thread=int(first),
-            other_step=int(first_step),
-        )
+        message = f"{kind} of the same {self._granule} bytes with no barrier since a"
+        raise Fault("race", message, int(thread), int(place) * self._granule, (first_kind, int(first), int(first_step)))
