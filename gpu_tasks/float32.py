@@ -31,4 +31,5 @@ def _round_to_odd(total: npt.NDArray[np.float64], error: npt.NDArray[np.float64]
     bits = total.view(np.int64)
     inexact_and_even = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
     step = np.where((error > 0) == (total > 0), 1, -1)
-    return (bits + inexact_and_even * step).view(np.float64)
+    odd: npt.NDArray[np.float64] = (bits + inexact_and_even * step).view(np.float64)
+    return odd

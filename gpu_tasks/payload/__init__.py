@@ -1,0 +1,1 @@
+"""Named sets of frozen draws: building them from MNIST, finding, reading and verifying them."""

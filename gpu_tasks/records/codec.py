@@ -171,5 +171,5 @@ def _decode_dataclass(value: Any, cls: type, source: str, where: str) -> Any:
         if item.name in value:
             arguments[item.name] = _decode(value[item.name], hints[item.name], source, f"{where}.{item.name}")
         elif item.default_factory is dataclasses.MISSING:
-            _fail(source, f"{where}.{item.name}", "a value", "nothing")
+            raise BadInput("bad_record", f"{source}: {where}.{item.name}: expected a value, found nothing")
     return cls(**arguments)

@@ -18,7 +18,8 @@ def area_matrix(cells: int, pixels: int) -> Float32Array:
     pixel = np.arange(pixels, dtype=np.float64)[None, :]
     low, high = cell * pixels / cells, (cell + 1) * pixels / cells
     overlap = np.maximum(0.0, np.minimum(high, pixel + 1) - np.maximum(low, pixel))
-    return (overlap * cells / pixels).astype(np.float32)
+    weights: Float32Array = (overlap * cells / pixels).astype(np.float32)
+    return weights
 
 
 def reduce_images(images: npt.NDArray[np.uint8], cells: int) -> Float32Array:

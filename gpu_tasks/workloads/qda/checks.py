@@ -35,7 +35,8 @@ def _check_features(name: str, values: npt.NDArray[Any]) -> None:
     if bad.any():
         row, column = map(int, np.argwhere(bad)[0])
         raise BadInput(
-            "not_finite", f"{name}: sample {row}, feature {column}: expected a finite number, found {values[row, column]}"
+            "not_finite",
+            f"{name}: sample {row}, feature {column}: expected a finite number, found {values[row, column]}",
         )
     largest = float(np.abs(values).max())
     if largest > LARGEST_FEATURE:

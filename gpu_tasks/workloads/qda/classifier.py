@@ -44,7 +44,7 @@ def train(x: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> Discriminant:
 def _factor(centred: Float64Array, label: int) -> Float64Array:
     covariance = centred.T @ centred / len(centred)
     try:
-        factor = np.linalg.cholesky(covariance)
+        factor: Float64Array = np.linalg.cholesky(covariance).astype(np.float64)
     except np.linalg.LinAlgError:
         raise singular_class(label, len(centred)) from None
     if np.any(np.diag(factor) ** 2 <= SMALLEST_PIVOT * np.diag(covariance)):

@@ -35,7 +35,8 @@ class Qda:
     def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
         """(m,) int64: the first class of the highest float64 score."""
         check_arrays(x, labels, q)
-        return np.argmax(scores(train(x, labels), q), axis=1).astype(np.int64)
+        classes: Labels = np.argmax(scores(train(x, labels), q), axis=1).astype(np.int64)
+        return classes
 
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""

@@ -130,7 +130,18 @@ def _judge_draw(
         findings.append(_Finding(Verdict.INVALID, "impossible_counts", text, draw))
     else:
         findings += _judge_counts(result, result.agreed, result.total, baseline)
+        findings += _incomplete(result)
     return findings
+
+
+def _incomplete(result: DrawResult) -> list[_Finding]:
+    """What keeps a draw with counts from being fine: a problem on the way, or replays that were never made."""
+    if result.problem:
+        text = f"draw {result.draw} did not end well: {result.problem.message}"
+        return [_Finding(Verdict.INVALID, result.problem.code, text, result.draw)]
+    if not result.replays_equal_eager:
+        return [_Finding(Verdict.INVALID, "no_replays", f"draw {result.draw}: no replay was compared", result.draw)]
+    return []
 
 
 def _not_run(draw: int, problem: Problem | None) -> _Finding:

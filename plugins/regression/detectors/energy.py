@@ -109,9 +109,10 @@ def _obstacle(run: EnergyConditions, baseline: EnergyBaseline | None) -> tuple[s
         return "baseline_other_device", f"baseline {baseline.name} is of {other.device}, this is {run.device}"
     if other.protocol != run.protocol:
         return "baseline_other_protocol", f"baseline {baseline.name} used {other.protocol}, this run {run.protocol}"
-    if not baseline.accepted or baseline.trust != VERIFIED:
+    if not baseline.accepted:
         why = f" ({baseline.trust_reason})" if baseline.trust_reason else ""
-        return "baseline_energy_unverified", f"energy of baseline {baseline.name} is {baseline.trust}{why}"
+        text = f"baseline {baseline.name} was not accepted for energy, which is {baseline.trust}{why}"
+        return ("baseline_energy_not_accepted" if baseline.trust == VERIFIED else "baseline_energy_unverified"), text
     if other.environment_class != run.environment_class:
         text = f"baseline {baseline.name} ran in [{other.environment_class}], this run in [{run.environment_class}]"
         return "baseline_other_environment", text

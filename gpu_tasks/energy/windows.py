@@ -1,0 +1,54 @@
+"""Timed windows of back-to-back replays."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from gpu_tasks.devices.base import Device
+from gpu_tasks.records import WindowEdge
+
+CALIBRATION_S = 0.05
+ACTIVE_S = 0.5
+"""Active window on a CPU device: long against scheduler ticks of a few ms, short enough for seven rounds a night."""
+
+FEWEST_REPEATS = 10
+
+
+@dataclass(frozen=True)
+class ActiveWindow:
+    """Both edges of a window of replays, and the device's own time for one replay in ms (null without events)."""
+
+    start: WindowEdge
+    end: WindowEdge
+    device_ms: float | None
+
+
+def seconds_per_replay(device: Device) -> float:
+    """Warm up with ever longer loops until one takes ``CALIBRATION_S``, and return its seconds per replay."""
+    repeats = 1
+    while True:
+        start = time.monotonic()
+        device.replay(repeats)
+        elapsed = time.monotonic() - start
+        if elapsed >= CALIBRATION_S:
+            return elapsed / repeats
+        repeats *= 2
+
+
+def default_repeats(replay_s: float) -> int:
+    """Replays that fill ``ACTIVE_S``, at least ``FEWEST_REPEATS``."""
+    return max(FEWEST_REPEATS, math.ceil(ACTIVE_S / replay_s))
+
+
+def active_window(device: Device, repeats: int) -> ActiveWindow:
+    """Replay ``repeats`` times between two readings of the monotonic clock."""
+    start = _edge()
+    timing = device.replay(repeats)
+    return ActiveWindow(start, _edge(), timing.device_ms_per_replay)
+
+
+def _edge() -> WindowEdge:
+    """The time alone: where there is no counter, nothing else is read."""
+    return WindowEdge(energy_mj=None, time_s=time.monotonic(), read_duration_s=0.0)

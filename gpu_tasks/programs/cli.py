@@ -1,0 +1,144 @@
+"""The command line. Imports nothing heavy: a program's module is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpu_tasks.programs.runner import run_record_program, run_tool
+
+EXIT_CODES = """\
+exit status: 0 ok, 1 regression, 2 bad input, 3 invalid measurement, 4 verification mismatch, 5 infrastructure failure.
+A program that writes a record writes one on failure too (outcome and reason), and one line on standard error.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse the arguments, run one program and return its exit status."""
+    arguments = _parser().parse_args(argv)
+    status: int = arguments.start(arguments)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu_tasks",
+        description="Programs that run beside the GPU: files and arguments in, one JSON record out.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    programs = parser.add_subparsers(title="programs", metavar="PROGRAM", dest="program", required=True)
+    _add_provision(programs)
+    _add_verify(programs)
+    _add_validate(programs)
+    _add_measure(programs)
+    _add_summarise(programs)
+    _add_payload(programs)
+    _add_pin(programs)
+    return parser
+
+
+Programs = argparse._SubParsersAction  # the type that argparse hands out has no public name
+
+
+def _record_program(programs: Programs[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
+    parser = programs.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the record (default: standard output)")
+    parser.set_defaults(start=run_record_program)
+    return parser
+
+
+def _tool(programs: Programs[argparse.ArgumentParser], name: str, module: str, text: str) -> argparse.ArgumentParser:
+    parser = programs.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(start=run_tool, module=module)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, device: bool = False) -> None:
+    parser.add_argument("--workload", default="qda", metavar="NAME", help="workload (default: qda)")
+    if payload:
+        parser.add_argument(
+            "--payload", default="original", metavar="NAME", help="named set of draws (default: original)"
+        )
+    if device:
+        parser.add_argument(
+            "--device",
+            default="auto",
+            metavar="KIND",
+            help="auto, cuda, emulated, reference or simulated (default: auto)",
+        )
+
+
+def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(programs, "provision", "Choose the device and fingerprint it and the environment.")
+    _add_common(parser, device=True)
+
+
+def _add_verify(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(programs, "verify", "Hash the sources or a payload against what is pinned.")
+    parser.add_argument("--subject", required=True, choices=("sources", "payload"), help="what to verify")
+    _add_common(parser, payload=True)
+
+
+def _add_validate(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(programs, "validate", "Run one draw and compare its predictions with the frozen ones.")
+    parser.add_argument("--draw", required=True, type=int, metavar="N", help="number of the draw, from 0")
+    _add_common(parser, payload=True, device=True)
+
+
+def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(programs, "measure", "Measure one round of back-to-back replays on the benchmark draw.")
+    parser.add_argument("--round", required=True, type=int, metavar="N", help="number of the round, from 0")
+    parser.add_argument(
+        "--repeats", type=int, metavar="R", help="replays in the round (default: enough for 0.5 s, at least 10)"
+    )
+    parser.add_argument("--protocol", default="classic", metavar="NAME", help="measurement protocol (default: classic)")
+    parser.add_argument(
+        "--arm", default="candidate", metavar="NAME", help="which of several kernels this is (default: candidate)"
+    )
+    _add_common(parser, payload=True, device=True)
+
+
+def _add_summarise(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(programs, "summarise", "Put the records of a run together; a part may be missing.")
+    parser.add_argument("--request", required=True, type=Path, metavar="FILE", help="the run's request.json")
+    parser.add_argument("--folder", required=True, type=Path, metavar="RUN_FOLDER", help="folder of the part records")
+
+
+def _add_payload(programs: Programs[argparse.ArgumentParser]) -> None:
+    text = "Build or verify a named set of frozen draws."
+    actions = programs.add_parser("payload", help=text, description=text).add_subparsers(
+        title="actions", metavar="ACTION", dest="action", required=True
+    )
+    build = _tool(actions, "build", "payload_build", "Build a set of draws from MNIST in a new folder.")
+    build.add_argument(
+        "--source", required=True, type=Path, metavar="FILE_OR_FOLDER", help="mnist.pkl.gz or a folder of IDX files"
+    )
+    build.add_argument("--set", default="original", metavar="NAME", help="name of the set (default: original)")
+    build.add_argument("--seeds", type=int, nargs="+", metavar="S", help="one draw for each (fixed for original)")
+    build.add_argument("--folder", type=Path, metavar="DIR", help="new folder of the set (default: by its name)")
+    _add_common(build)
+    verify = _tool(actions, "verify", "payload_verify", "Hash every file and array of a set against its manifest.")
+    which = verify.add_mutually_exclusive_group()
+    which.add_argument("--set", default="original", metavar="NAME", help="name of the set (default: original)")
+    which.add_argument("--folder", type=Path, metavar="DIR", help="folder of a set")
+    _add_common(verify)
+
+
+def _add_pin(programs: Programs[argparse.ArgumentParser]) -> None:
+    _tool(programs, "pin", "pin", "Write gpu_tasks/SOURCES.sha256 anew: what is there now becomes what is expected.")

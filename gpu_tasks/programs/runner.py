@@ -1,0 +1,88 @@
+"""How every program runs and ends: a record on success and on failure, one line for people, a documented status.
+
+A signal to end (SIGTERM, or Ctrl-C) ends a program like any failure: the record says ``interrupted``.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Callable
+from importlib import import_module
+from types import FrameType
+from typing import Any
+
+from gpu_tasks.programs.console import complain
+from gpu_tasks.programs.failures import failure_record
+from gpu_tasks.records import Outcome, Reason, TaskError, to_json, write_record
+
+
+class Interrupted(BaseException):
+    """SIGTERM, as an exception that no handler of ordinary errors swallows."""
+
+
+def run_record_program(arguments: Namespace) -> int:
+    """Run a program that writes one record; returns its exit status."""
+    _end_on_sigterm()
+    program: str = arguments.program
+    try:
+        record = import_module(f"gpu_tasks.programs.{program}").run(arguments)
+    except BaseException as error:
+        outcome, reason = _classify(error)
+        record = failure_record(arguments, outcome, reason)
+        if record is None:
+            complain(program, outcome, reason)
+            return outcome.exit_code
+    return _deliver(program, record, arguments)
+
+
+def run_tool(arguments: Namespace) -> int:
+    """Run a program that writes no record; it returns nothing and raises ``TaskError`` when it fails."""
+    _end_on_sigterm()
+    run: Callable[[Namespace], None]
+    try:
+        run = import_module(f"gpu_tasks.programs.{arguments.module}").run
+        run(arguments)
+    except BaseException as error:
+        outcome, reason = _classify(error)
+        complain(arguments.module.replace("_", " "), outcome, reason)
+        return outcome.exit_code
+    return Outcome.OK.exit_code
+
+
+def _end_on_sigterm() -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise Interrupted(signal.Signals(number).name)
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def _classify(error: BaseException) -> tuple[Outcome, Reason]:
+    if isinstance(error, TaskError):
+        return error.outcome, Reason(error.code, error.message)
+    if isinstance(error, Interrupted | KeyboardInterrupt):
+        return Outcome.INFRASTRUCTURE_FAILURE, Reason("interrupted", f"ended by {str(error) or 'the keyboard'}")
+    traceback.print_exception(error, file=sys.stderr)
+    line = " ".join(f"{type(error).__name__}: {error}".split())
+    return Outcome.INFRASTRUCTURE_FAILURE, Reason("unexpected_error", line)
+
+
+def _deliver(program: str, record: Any, arguments: Namespace) -> int:
+    outcome: Outcome = record.outcome
+    if record.reason is not None:
+        complain(program, outcome, record.reason)
+    try:
+        if arguments.out is None:
+            sys.stdout.write(to_json(record))
+            sys.stdout.flush()
+        else:
+            write_record(record, arguments.out)
+    except OSError as error:
+        outcome = Outcome.INFRASTRUCTURE_FAILURE
+        complain(program, outcome, Reason("record_not_written", f"{arguments.out or 'standard output'}: {error}"))
+    except (Interrupted, KeyboardInterrupt) as error:
+        outcome, reason = _classify(error)
+        complain(program, outcome, reason)
+    return outcome.exit_code

@@ -1,0 +1,100 @@
+"""The pins: sha256 of every source file that can change a result, in ``gpu_tasks/SOURCES.sha256``.
+
+Format of ``sha256sum``: ``<64 hex digits>  <path from the repository root>``, sorted by path, so that
+``sha256sum -c gpu_tasks/SOURCES.sha256`` works too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_tasks.records import FileMismatch, VerificationMismatch, write_text_atomically
+
+ROOT = Path(__file__).resolve().parents[1]
+PINS = "gpu_tasks/SOURCES.sha256"
+PIN_COMMAND = "./nightly pin"
+
+_HOUSES = ("gpu_tasks", "kernels")
+_SUFFIXES = {".py", ".ptx", ".json", ".in", ".txt"}
+_NAMES = {"SHA256SUMS"}
+_SHIPPED_SET = "gpu_tasks/payload/original"
+_LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+
+
+@dataclass(frozen=True)
+class SourcesReport:
+    """What was found: sha256 of the pins file, sha256 of every source by path, and the differences."""
+
+    pins_sha256: str
+    found: dict[str, str]
+    mismatches: list[FileMismatch]
+
+
+def source_files(root: Path) -> list[str]:
+    """Paths from ``root`` of the files to pin, sorted.
+
+    Sources, PTX, baselines, environment locks and the manifest of the shipped draws (which pins the draws); caches,
+    hidden files and sets of draws that users build are not sources.
+    """
+    paths = []
+    for house in _HOUSES:
+        for folder, subfolders, files in os.walk(root / house):
+            here = Path(folder).relative_to(root)
+            subfolders[:] = [name for name in subfolders if _is_source_folder((here / name).as_posix())]
+            paths += [(here / name).as_posix() for name in files if _is_source(name)]
+    return sorted(paths)
+
+
+def _is_source_folder(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    a_set = path.startswith("gpu_tasks/payload/") and path != _SHIPPED_SET
+    return not name.startswith(".") and name != "__pycache__" and not a_set
+
+
+def _is_source(name: str) -> bool:
+    return not name.startswith(".") and (Path(name).suffix in _SUFFIXES or name in _NAMES)
+
+
+def hash_sources(root: Path) -> dict[str, str]:
+    """sha256 of every source file by path."""
+    return {path: hashlib.sha256((root / path).read_bytes()).hexdigest() for path in source_files(root)}
+
+
+def write_pins(root: Path) -> int:
+    """Pin what is there now; returns the number of files."""
+    hashes = hash_sources(root)
+    write_text_atomically("".join(f"{digest}  {path}\n" for path, digest in hashes.items()), root / PINS)
+    return len(hashes)
+
+
+def verify_sources(root: Path) -> SourcesReport:
+    """Compare every source with its pin; raises ``VerificationMismatch`` when the pins cannot be read."""
+    try:
+        data = (root / PINS).read_bytes()
+    except OSError as error:
+        raise VerificationMismatch(
+            "pins_unreadable", f"{PINS}: expected a file of pins, found: {error.strerror}"
+        ) from None
+    pinned, found = _parse(data), hash_sources(root)
+    mismatches = [
+        FileMismatch(path, "sha256", pinned.get(path, "not pinned"), found.get(path, "missing"))
+        for path in sorted(pinned.keys() | found.keys())
+        if pinned.get(path) != found.get(path)
+    ]
+    return SourcesReport(hashlib.sha256(data).hexdigest(), found, mismatches)
+
+
+def _parse(data: bytes) -> dict[str, str]:
+    pins: dict[str, str] = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] in pins:
+            raise VerificationMismatch(
+                "pins_unreadable", f"{PINS}: line {number}: expected a sha256 and a new path, found {line[:80]!r}"
+            )
+        pins[match[2]] = match[1]
+    return pins

@@ -1,0 +1,112 @@
+"""The three Airflow processes: their settings, their start, and what they need once they are healthy."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from local import environments
+from local.databases import Databases
+from local.errors import LauncherError
+from local.paths import ROOT, Home
+from local.processes import die_with_parent
+from local.secrets import Secrets
+
+COMPONENTS = ("api-server", "scheduler", "dag-processor")
+USER = "admin"
+RESULTS_CONNECTION = "kernel_nightly_results"
+GPU_POOL = "gpu"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """TCP ports on 127.0.0.1."""
+
+    api: int
+    worker_logs: int
+
+
+def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, schedule: str) -> dict[str, str]:
+    """Environment of every Airflow process; ``schedule`` is a cron line or "none"."""
+    api = f"http://127.0.0.1:{ports.api}"
+    airflow = {
+        "CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "CORE__LOAD_EXAMPLES": "False",
+        "CORE__EXECUTOR": "LocalExecutor",
+        "CORE__PARALLELISM": "4",
+        "CORE__FERNET_KEY": secrets.fernet_key,
+        "CORE__EXECUTION_API_SERVER_URL": f"{api}/execution/",
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home.airflow / "passwords.json"),
+        "DATABASE__SQL_ALCHEMY_CONN": target.airflow,
+        "API__HOST": "127.0.0.1",
+        "API__PORT": str(ports.api),
+        "API__BASE_URL": api,
+        "API__WORKERS": "1",
+        "API__SECRET_KEY": secrets.api_secret_key,
+        "API_AUTH__JWT_SECRET": secrets.jwt_secret,
+        "LOGGING__BASE_LOG_FOLDER": str(home.airflow / "logs"),
+        "LOGGING__WORKER_LOG_SERVER_HOST": "127.0.0.1",
+        "LOGGING__WORKER_LOG_SERVER_PORT": str(ports.worker_logs),
+        # A night is a chain of short tasks: idle pauses of the scheduler are most of what Airflow costs it.
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
+        "DAG_PROCESSOR__REFRESH_INTERVAL": "60",
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
+        "USAGE_DATA_COLLECTION__ENABLED": "False",
+    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    return (
+        inherited
+        | {f"AIRFLOW__{name}": value for name, value in airflow.items()}
+        | {
+            "AIRFLOW_HOME": str(home.airflow),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+            "NIGHTLY_ROOT": str(ROOT),
+            "NIGHTLY_GPU_PYTHON": str(environments.python(home, "cpu")),
+            "NIGHTLY_RUNS": str(home.runs),
+            "NIGHTLY_RECORDS": str(home.records),
+            "NIGHTLY_PAYLOADS": str(home.payloads),
+            "NIGHTLY_SCHEDULE": schedule,
+            "NIGHTLY_GPU_POOL": GPU_POOL,
+        }
+    )
+
+
+def write_password_file(home: Home, secrets: Secrets) -> None:
+    """Give the simple auth manager the generated password instead of letting it print one into a log."""
+    home.airflow.mkdir(parents=True, exist_ok=True)
+    path = home.airflow / "passwords.json"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+        json.dump({USER: secrets.airflow_admin}, stream)
+
+
+def migrate(environment: dict[str, str], log: Path) -> None:
+    """Bring Airflow's metadata database up to date."""
+    with log.open("ab") as output:
+        command = [sys.executable, "-m", "airflow", "db", "migrate"]
+        result = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+        )
+    if result.returncode != 0:
+        raise LauncherError(f"airflow db migrate failed with {result.returncode}; see {log}")
+
+
+def start(component: str, environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Start one Airflow process in a session of its own; it is told to stop when this process ends."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "airflow", component],
+            env=environment,
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509 - no threads here
+        )

@@ -1,0 +1,140 @@
+"""The command line of ``nightly``: what a user types, and which environment carries it out.
+
+Parsing and help need the standard library only. Commands that need more make the environments from their locks
+first and carry on in the scheduler's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from local import environments
+from local.errors import LauncherError
+from local.paths import ROOT, Home, default_home
+from local.testing import SUITES
+
+DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+_EPILOG = """\
+exit codes: 0 ok, improved, inconclusive or unavailable (each said)   1 regression   2 bad input
+            3 invalid measurement   4 verification mismatch   5 infrastructure failure
+
+environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGHTLY_DSN (as --dsn),
+             NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC)
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="nightly",
+        description="Did last night's kernel still do the same thing, as fast, for the same energy?",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    server = argparse.ArgumentParser(add_help=False)
+    server.add_argument(
+        "--dsn",
+        default=os.environ.get("NIGHTLY_DSN") or None,
+        metavar="URI",
+        help="use this PostgreSQL server (14 or newer) instead of the embedded one; its role must be allowed to "
+        "create roles and databases (better given as NIGHTLY_DSN: arguments can be seen by others)",
+    )
+    what = argparse.ArgumentParser(add_help=False)
+    what.add_argument("--device", choices=DEVICES, help="what runs the kernels (default: auto)")
+    what.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a param of the DAG, as in Airflow's form; may be repeated (e.g. rounds=3, draws=[0,1], note=text)",
+    )
+
+    run = commands.add_parser("run", parents=[server, what], help="run one night now and print its verdict")
+    run.add_argument("--json", action="store_true", help="print the verdict as one JSON object in the last line")
+    up = commands.add_parser("up", parents=[server], help="start PostgreSQL and Airflow and leave them running")
+    up.add_argument("--schedule", metavar="CRON", help='when the night runs (default: NIGHTLY_SCHEDULE or "0 2 * * *")')
+    down = commands.add_parser("down", help="stop what `up` started")
+    down.add_argument("--force", action="store_true", help="also when a run is in progress")
+    commands.add_parser("status", parents=[server], help="what is running, and the latest runs")
+    logs = commands.add_parser("logs", help="where the logs are; with a run or a component: print it")
+    logs.add_argument(
+        "name", nargs="?", help="dag_run_id, or supervisor, scheduler, api-server, dag-processor, postgres"
+    )
+    logs.add_argument("task", nargs="?", help="one task of the run")
+    commands.add_parser("trigger", parents=[server, what], help="queue a run on the running stack and return")
+    sql = commands.add_parser("sql", parents=[server], help="query the results as the read-only role; alone: psql")
+    sql.add_argument("query", nargs="?", help="one SQL statement")
+    form = sql.add_mutually_exclusive_group()
+    form.add_argument("--csv", dest="form", action="store_const", const="csv", help="rows as CSV with a header")
+    form.add_argument("--json", dest="form", action="store_const", const="json", help="rows as a JSON array of objects")
+    sql.set_defaults(form="table")
+    test = commands.add_parser("test", help="check the project itself")
+    test.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(SUITES)}; default: all")
+    test.add_argument("-k", dest="keyword", metavar="EXPRESSION", help="only tests that match (as pytest's -k)")
+    commands.add_parser("doctor", help="what this machine has and lacks")
+    commands.add_parser("task", help="run one GPU program by hand: `nightly task --help` lists them")
+    commands.add_parser("pin", help="write the hashes of the sources that nights verify")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Carry out one command; returns the exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    home = Home(default_home())
+    try:
+        if words[:1] == ["task"]:  # everything behind it, --help too, is the program's
+            return _gpu_program(home, words[1:])
+        return _dispatch(build_parser().parse_args(words), home, words)
+    except LauncherError as error:
+        print(f"nightly: {error}", file=sys.stderr)
+        return error.outcome.exit_code
+    except KeyboardInterrupt:
+        print("nightly: interrupted", file=sys.stderr)
+        return 130
+
+
+def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int:
+    if arguments.command == "doctor":
+        from local.doctor import examine
+
+        return examine(home)
+    if arguments.command == "test":
+        from local.testing import run_suites
+
+        environments.ensure(home, "scheduler", "cpu", "test")
+        return run_suites(home, arguments.suites, arguments.keyword)
+    if arguments.command == "pin":
+        return _gpu_program(home, ["pin"])
+    if not _inside_scheduler(home):
+        environments.ensure(home, "scheduler", "cpu")
+        _continue_in_scheduler(home, argv)
+    from local import commands
+
+    action = getattr(commands, f"command_{arguments.command}")
+    return int(action(home, arguments))
+
+
+def _gpu_program(home: Home, arguments: list[str]) -> int:
+    environments.ensure(home, "cpu")
+    interpreter = environments.python(home, "cpu")
+    os.environ["PYTHONPATH"] = str(ROOT)
+    os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
+    os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted
+
+
+def _inside_scheduler(home: Home) -> bool:
+    return Path(sys.prefix).resolve() == environments.folder(home, "scheduler").resolve()
+
+
+def _continue_in_scheduler(home: Home, argv: list[str]) -> None:
+    interpreter = environments.python(home, "scheduler")
+    environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
+    os.execve(interpreter, [str(interpreter), "-m", "local.cli", *argv], environment)  # noqa: S606 - no shell is wanted
+
+
+if __name__ == "__main__":
+    sys.exit(main())

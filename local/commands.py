@@ -1,0 +1,125 @@
+"""The commands that need the scheduler's environment; each returns the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from types import FrameType
+
+from gpu_tasks.records import Outcome
+from local import airflow, query, runs, stack
+from local.errors import Usage
+from local.locks import exclusive
+from local.logs import show_logs
+from local.paths import Home
+from local.secrets import load
+from local.stack import hold
+
+DEFAULT_SCHEDULE = "0 2 * * *"
+
+
+def command_run(home: Home, arguments: argparse.Namespace) -> int:
+    """One night from trigger to verdict."""
+    params = runs.parse_params(arguments.param, arguments.device)
+    home.create()
+    with (
+        exclusive(home.locks / "run", "another `nightly run`"),
+        _terminable(),
+        hold(home, arguments.dsn, need_airflow=True) as held,
+    ):
+        run_id = runs.queue(held, params, prefix=runs.RUN_PREFIX)
+        print(f"run {run_id}", file=sys.stderr)
+        runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
+        result = runs.verdict(held, run_id)
+        if not result["checks"]:
+            print("failed: " + (", ".join(runs.failed_tasks(held, run_id)) or "no task"), file=sys.stderr)
+    print("\n" + runs.show(result), file=sys.stderr)
+    print('query:   nightly sql "SELECT * FROM nightly"', file=sys.stderr)
+    print(f"logs:    {_where(run_id)}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(result))
+    return int(result["exit"])
+
+
+def command_up(home: Home, arguments: argparse.Namespace) -> int:
+    """Start everything, keep it, and say how to get in."""
+    schedule = arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE
+    with hold(home, arguments.dsn, need_airflow=True, keep=True, schedule=schedule) as held:
+        client = held.airflow()
+        runs.make_available(client)
+        password = load(home.secrets).airflow_admin
+    print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
+    print(f"night:    {schedule} ({os.environ.get('NIGHTLY_TIMEZONE') or 'UTC'})")
+    print("stop:     nightly down")
+    return Outcome.OK.exit_code
+
+
+def command_down(home: Home, arguments: argparse.Namespace) -> int:
+    """Stop the stack, unless a run is in progress."""
+    if not arguments.force:
+        with exclusive(home.locks / "run", "a `nightly run` (end it with Ctrl-C, or use --force)"):
+            pass
+    print("stopped" if stack.stop(home) else "nothing was running")
+    return Outcome.OK.exit_code
+
+
+def command_status(home: Home, arguments: argparse.Namespace) -> int:
+    """What runs, and the latest nights."""
+    state = stack.Stack(home, arguments.dsn).state()
+    if state is None:
+        print(f"not running (home {home.folder})")
+        return Outcome.OK.exit_code
+    print(f"{state.phase} since {state.started_at} (home {home.folder}, pid {state.pid})")
+    print(f"PostgreSQL: {'ready' if state.postgres_ready else 'not ready'}, port {state.postgres_port or 'of --dsn'}")
+    print(f"Airflow:    {f'http://127.0.0.1:{state.api_port}' if state.airflow_ready else 'not running'}")
+    if state.postgres_ready:
+        with hold(home, arguments.dsn, need_airflow=False) as held:
+            return query.run(held.databases().reader, "SELECT * FROM nightly LIMIT 5", "table")
+    return Outcome.OK.exit_code
+
+
+def command_logs(home: Home, arguments: argparse.Namespace) -> int:
+    """Logs of the processes and of the tasks."""
+    return show_logs(home, arguments.name, arguments.task)
+
+
+def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
+    """Queue a run and return at once."""
+    params = runs.parse_params(arguments.param, arguments.device)
+    running = stack.Stack(home, arguments.dsn).state()
+    if running is None or not running.airflow_ready:
+        raise Usage("trigger: expected a running stack, found none; `nightly up` first, or use `nightly run`")
+    with hold(home, arguments.dsn, need_airflow=True) as held:
+        print(runs.queue(held, params, prefix="manual__"))
+    return Outcome.OK.exit_code
+
+
+def command_sql(home: Home, arguments: argparse.Namespace) -> int:
+    """One query, or psql."""
+    if arguments.query is None and arguments.form != "table":
+        raise Usage(f"sql --{arguments.form}: expected a query, found none")
+    with hold(home, arguments.dsn, need_airflow=False) as held:
+        reader = held.databases().reader
+        if arguments.query is None:
+            return query.psql(reader, [])
+        return query.run(reader, arguments.query, arguments.form)
+
+
+def _where(run_id: str) -> str:
+    return f"nightly logs {run_id}"
+
+
+class _terminable:
+    """SIGTERM ends the command the way Ctrl-C does, so that what was started is stopped and unlocked."""
+
+    def __enter__(self) -> None:
+        self._previous = signal.signal(signal.SIGTERM, self._interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._previous)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt

@@ -1,0 +1,142 @@
+"""The two databases on one server, Airflow's and the results', and the roles that may use them.
+
+The server is the embedded one or, given a DSN, the user's; the DSN's role must be allowed to create roles and
+databases there. The DSN's own database holds the results and its name with ``_airflow`` appended Airflow's metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+from psycopg2 import sql
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from local.errors import LauncherError, Usage
+from local.paths import ROOT
+from local.secrets import Secrets
+
+EMBEDDED_RESULTS = "results"
+AIRFLOW_ROLE = "nightly_airflow"
+FIRST_BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
+
+
+@dataclass(frozen=True)
+class Databases:
+    """Connection URIs by purpose, derived from one administrator's DSN."""
+
+    admin: URL
+    results: str
+    secrets: Secrets
+
+    @property
+    def airflow(self) -> str:
+        """Airflow's metadata, as Airflow's own role."""
+        return self._uri(AIRFLOW_ROLE, self.secrets.airflow_database, self.airflow_database)
+
+    @property
+    def owner(self) -> str:
+        return self._uri("nightly_owner", self.secrets.owner, self.results)
+
+    @property
+    def writer(self) -> str:
+        return self._uri("nightly_writer", self.secrets.writer, self.results)
+
+    @property
+    def reader(self) -> str:
+        return self._uri("nightly_reader", self.secrets.reader, self.results)
+
+    @property
+    def airflow_database(self) -> str:
+        return "airflow" if self.results == EMBEDDED_RESULTS else f"{self.results}_airflow"
+
+    def _uri(self, role: str, password: str, database: str) -> str:
+        url = self.admin.set(username=role, password=password, database=database)
+        return url.render_as_string(hide_password=False)
+
+
+def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
+    """Check the administrator's DSN and derive the others; a DSN without database name uses ``kernel_nightly``."""
+    try:
+        url = make_url(admin_dsn)
+    except ArgumentError:
+        raise Usage("--dsn: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else") from None
+    if not url.drivername.startswith("postgresql"):
+        raise Usage(f"--dsn: expected a postgresql:// address, found {url.drivername}://")
+    url = url.set(drivername="postgresql+psycopg2")
+    results = EMBEDDED_RESULTS if embedded else url.database or "kernel_nightly"
+    return Databases(url, results, secrets)
+
+
+def prepare(target: Databases) -> None:
+    """Make what is missing: roles, databases, the newest schema, the first baseline; safe to repeat."""
+    from regression.results.baselines import ensure_first_baseline
+    from regression.results.migrate import upgrade
+    from regression.results.roles import ensure_roles
+
+    passwords = {
+        "nightly_owner": target.secrets.owner,
+        "nightly_writer": target.secrets.writer,
+        "nightly_reader": target.secrets.reader,
+    }
+    try:
+        with _administrator(target, target.admin.database or "postgres") as cursor:
+            _ensure_role(cursor, AIRFLOW_ROLE, target.secrets.airflow_database)
+            _ensure_role(cursor, "nightly_owner", target.secrets.owner)
+            _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
+            _ensure_database(cursor, target.results, "nightly_owner")
+        with _engine(target.admin.set(database=target.results)) as engine, engine.begin() as connection:
+            ensure_roles(connection, target.results, passwords)
+        with _engine(target.owner) as owner:
+            upgrade(owner)
+        with _engine(target.writer) as writer:
+            ensure_first_baseline(writer, FIRST_BASELINE)
+    except (psycopg2.Error, DBAPIError) as error:
+        raise LauncherError(f"the database server refused the set-up: {str(error).strip().splitlines()[0]}") from error
+
+
+def libpq_uri(uri: str | URL) -> str:
+    """The same address without SQLAlchemy's driver name, for psycopg2 itself and libpq's programs."""
+    return make_url(uri).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+@contextmanager
+def _engine(uri: str | URL) -> Iterator[Engine]:
+    engine = create_engine(uri)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _administrator(target: Databases, database: str) -> Iterator[Any]:
+    """Autocommitting cursor of the administrator (``CREATE DATABASE`` cannot run in a transaction)."""
+    connection = psycopg2.connect(libpq_uri(target.admin.set(database=database)))
+    connection.autocommit = True
+    try:
+        yield connection.cursor()
+    finally:
+        connection.close()
+
+
+def _ensure_role(cursor: Any, name: str, password: str) -> None:
+    cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,))
+    verb = sql.SQL("ALTER" if cursor.fetchone() else "CREATE")
+    cursor.execute(sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(verb, sql.Identifier(name), sql.Literal(password)))
+    cursor.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(name)))
+
+
+def _ensure_database(cursor: Any, name: str, owner: str) -> None:
+    cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
+    if not cursor.fetchone():
+        cursor.execute(
+            sql.SQL("CREATE DATABASE {} OWNER {} ENCODING 'UTF8' TEMPLATE template0").format(
+                sql.Identifier(name), sql.Identifier(owner)
+            )
+        )

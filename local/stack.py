@@ -1,0 +1,188 @@
+"""A client's hold on the running stack: start what is missing, keep it while needed, leave it as it was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from local import airflow, environments
+from local.databases import Databases, databases
+from local.errors import LauncherError, Usage
+from local.locks import FileLock
+from local.paths import ROOT, Home
+from local.processes import MARKER
+from local.rest import Airflow
+from local.secrets import load
+from local.supervisor import State, Wanted, read_wanted, write_wanted
+
+POSTGRES_TIMEOUT_S = 120
+AIRFLOW_TIMEOUT_S = 240
+SHUTDOWN_TIMEOUT_S = 60
+
+
+class Stack:
+    """A running stack as a client sees it."""
+
+    def __init__(self, home: Home, dsn: str | None) -> None:
+        self.home = home
+        self._dsn = dsn
+
+    def state(self) -> State | None:
+        """What the supervisor last published; None when there is no supervisor."""
+        if not FileLock(self.home.locks / "supervisor").is_held():
+            return None
+        try:
+            return State(**json.loads(self.home.state.read_text()))
+        except (OSError, ValueError, TypeError):
+            return State(0, "", None)
+
+    def databases(self) -> Databases:
+        """Connection URIs of the running server."""
+        secrets = load(self.home.secrets)
+        if self._dsn:
+            return databases(self._dsn, secrets, embedded=False)
+        state = self.state()
+        if state is None or state.postgres_port is None:
+            raise LauncherError("PostgreSQL is not running")
+        admin = f"postgresql://nightly_admin:{secrets.postgres_admin}@127.0.0.1:{state.postgres_port}/postgres"
+        return databases(admin, secrets, embedded=True)
+
+    def airflow(self) -> Airflow:
+        """Client of the running api-server."""
+        state = self.state()
+        if state is None or state.api_port is None:
+            raise LauncherError("Airflow is not running")
+        return Airflow(state.api_port, airflow.USER, load(self.home.secrets).airflow_admin)
+
+
+@contextmanager
+def hold(
+    home: Home, dsn: str | None, *, need_airflow: bool, keep: bool = False, schedule: str = "none"
+) -> Iterator[Stack]:
+    """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client."""
+    home.create()
+    users = FileLock(home.locks / "users")
+    if not users.wait(SHUTDOWN_TIMEOUT_S, shared=True):
+        raise LauncherError(f"the stack of {home.folder} is still shutting down; see {home.logs / 'supervisor.log'}")
+    try:
+        stack = Stack(home, dsn)
+        _ask(stack, need_airflow=need_airflow, keep=keep, schedule=schedule)
+        _await(stack, need_airflow=need_airflow)
+        yield stack
+    finally:
+        users.release()
+        _wait_for_end(home)
+
+
+def _wait_for_end(home: Home) -> None:
+    """When this was the last client, return only after everything that was started for it has stopped."""
+    deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
+    patience = time.monotonic() + 1
+    supervisor, users = FileLock(home.locks / "supervisor"), FileLock(home.locks / "users")
+    while supervisor.is_held() and not read_wanted(home).keep and time.monotonic() < deadline:
+        if users.acquire():
+            users.release()
+        elif not _is_stopping(home) and time.monotonic() > patience:
+            return  # somebody else needs it
+        time.sleep(0.05)
+
+
+def _is_stopping(home: Home) -> bool:
+    try:
+        return bool(json.loads(home.state.read_text())["phase"] == "stopping")
+    except (OSError, ValueError, KeyError):
+        return True
+
+
+def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> None:
+    home = stack.home
+    lock = FileLock(home.locks / "wanted")
+    if not lock.wait(10):
+        raise LauncherError(f"{lock.path} is held by pid {lock.holder()}")
+    try:
+        running = stack.state()
+        if running is None:
+            write_wanted(home, Wanted(need_airflow, keep, schedule))
+            _start_supervisor(home, stack._dsn)
+            return
+        if running.pid and bool(running.dsn) != bool(stack._dsn):
+            raise Usage("a stack with another database server is running; `nightly down` first")
+        if running.root != str(ROOT):
+            raise Usage(f"the running stack belongs to another checkout, {running.root}; `nightly down` first")
+        wanted = read_wanted(home)
+        if need_airflow or keep:
+            schedule = schedule if keep else wanted.schedule
+            write_wanted(home, replace(wanted, airflow=True, keep=wanted.keep or keep, schedule=schedule))
+    finally:
+        lock.release()
+
+
+def _start_supervisor(home: Home, dsn: str | None) -> None:
+    home.state.unlink(missing_ok=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    environment |= {MARKER: str(home.folder), "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
+    environment.pop("NIGHTLY_DSN", None)
+    if dsn:
+        environment["NIGHTLY_DSN"] = dsn
+    log = home.logs / "supervisor.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [str(environments.python(home, "scheduler")), "-m", "local.supervisor"],
+            env=environment,
+            cwd=home.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + 30
+    while not home.state.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise LauncherError(f"the supervisor did not start; see {log}")
+        time.sleep(0.05)
+
+
+def _await(stack: Stack, *, need_airflow: bool) -> None:
+    started = time.monotonic()
+    shown = ""
+    while True:
+        state = stack.state()
+        if state is None or state.error:
+            raise LauncherError((state and state.error) or _startup_error(stack.home))
+        if state.airflow_ready or (state.postgres_ready and not need_airflow):
+            break
+        if need_airflow and state.phase != shown:
+            shown = state.phase
+            print(f"{shown} ...", file=sys.stderr, flush=True)
+        if time.monotonic() - started > POSTGRES_TIMEOUT_S + (AIRFLOW_TIMEOUT_S if need_airflow else 0):
+            raise LauncherError(f"the stack was not ready in time; see {stack.home.logs}")
+        time.sleep(0.05)
+    if shown:
+        print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+
+
+def _startup_error(home: Home) -> str:
+    try:
+        error = json.loads(home.state.read_text()).get("error")
+    except (OSError, ValueError):
+        error = None
+    return error or f"the stack ended while starting; see {home.logs / 'supervisor.log'}"
+
+
+def stop(home: Home) -> bool:
+    """End a running stack and wait for it; False when none was running."""
+    lock = FileLock(home.locks / "supervisor")
+    if not lock.is_held():
+        return False
+    write_wanted(home, replace(read_wanted(home), keep=False))
+    os.kill(int(lock.holder()), 15)
+    if not lock.wait(SHUTDOWN_TIMEOUT_S):
+        raise LauncherError(f"the supervisor (pid {lock.holder()}) did not stop within {SHUTDOWN_TIMEOUT_S} s")
+    lock.release()
+    return True

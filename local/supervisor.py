@@ -1,0 +1,285 @@
+"""The one process that owns a running stack: it starts PostgreSQL and Airflow, watches them, and stops them.
+
+It runs while somebody needs it: every client holds a shared lock on ``locks/users`` (the kernel lets go of it
+however the client ends), and ``nightly up`` sets ``keep``. When neither is there, everything is stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+from gpu_tasks.records import utc_now, write_text_atomically
+from local import airflow, environments, processes
+from local.databases import Databases, databases, prepare
+from local.errors import LauncherError
+from local.locks import FileLock
+from local.paths import ROOT, Home
+from local.postgres import Cluster, free_port, is_free
+from local.rest import Airflow
+from local.secrets import Secrets, load
+
+POLL_S = 0.1
+HEALTH_TIMEOUT_S = 180
+PREFERRED_API_PORT = 8080
+MAX_RESTARTS = 5
+
+
+@dataclass
+class State:
+    """What the stack is doing, as clients read it from ``stack.json``."""
+
+    pid: int
+    started_at: str
+    dsn: str | None
+    root: str = str(ROOT)
+    phase: str = "starting PostgreSQL"
+    postgres_ready: bool = False
+    airflow_ready: bool = False
+    postgres_port: int | None = None
+    api_port: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What clients asked for in ``wanted.json``."""
+
+    airflow: bool
+    keep: bool
+    schedule: str
+
+
+def read_wanted(home: Home) -> Wanted:
+    """Latest wish of the clients; nothing but PostgreSQL when there is none."""
+    try:
+        return Wanted(**json.loads((home.folder / "wanted.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return Wanted(airflow=False, keep=False, schedule="none")
+
+
+def write_wanted(home: Home, wanted: Wanted) -> None:
+    write_text_atomically(json.dumps(asdict(wanted)), home.folder / "wanted.json")
+
+
+class Supervisor:
+    """Runs one stack from start to stop."""
+
+    def __init__(self, home: Home, dsn: str | None) -> None:
+        self.home = home
+        self.secrets: Secrets = load(home.secrets)
+        self.cluster = None if dsn else Cluster(home.postgres, self.secrets.postgres_admin)
+        self._dsn = dsn
+        self._ports = _remembered_ports(home)
+        self.state = State(os.getpid(), utc_now(), "given" if dsn else None)
+        self._components: dict[str, subprocess.Popen[bytes]] = {}
+        self._restarts = 0
+        self._environment: dict[str, str] = {}
+        self._stopping = False
+
+    def run(self) -> None:
+        """Serve until nobody needs the stack or a signal says stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        users = FileLock(self.home.locks / "users")
+        try:
+            self._publish()
+            self._end_leftovers()
+            self._start_postgres()
+            while not self._stopping:
+                wanted = read_wanted(self.home)
+                if wanted.airflow and not self._components:
+                    self._start_airflow(wanted.schedule)
+                elif wanted.airflow and wanted.schedule != self._environment["NIGHTLY_SCHEDULE"]:
+                    self._reschedule(wanted.schedule)
+                self._watch()
+                if not wanted.keep and users.acquire():
+                    break  # held until everything is down: a new client waits for that and starts afresh
+                time.sleep(POLL_S)
+        except LauncherError as error:
+            self._report(str(error))
+        except Exception as error:
+            traceback.print_exc()
+            self._report(f"{type(error).__name__}: {error} (see {self.home.logs / 'supervisor.log'})")
+        finally:
+            self._stop()
+            users.release()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _report(self, error: str) -> None:
+        self.state.error = error
+        print(f"{utc_now()} {error}", flush=True)
+
+    def _publish(self) -> None:
+        write_text_atomically(json.dumps(asdict(self.state), indent=2) + "\n", self.home.state)
+        ports = {"postgres": self.state.postgres_port, "api": self.state.api_port}
+        self._ports |= {name: port for name, port in ports.items() if port}
+        write_text_atomically(json.dumps(self._ports), self.home.folder / "ports.json")
+
+    def _targets(self) -> Databases:
+        if self._dsn:
+            return databases(self._dsn, self.secrets, embedded=False)
+        assert self.cluster is not None  # noqa: S101 - one of the two is always there
+        return databases(self.cluster.admin_dsn(), self.secrets, embedded=True)
+
+    def _start_postgres(self) -> None:
+        if self.cluster:
+            self.cluster.initialise()
+            self.cluster.start(self._ports.get("postgres"))
+            self.state.postgres_port = self.cluster.port()
+        target = self._targets()
+        sources = _tree_hash(ROOT / "sql", ROOT / "plugins/regression/results", ROOT / "gpu_tasks/baselines")
+        self._once("results", sources, lambda: prepare(target))
+        self.state.postgres_ready = True
+        self._publish()
+
+    def _end_leftovers(self) -> None:
+        """End what a supervisor that was killed left behind."""
+        processes.end(processes.marked(self.home.folder), grace_s=2)
+        if self.cluster:
+            self.cluster.stop()
+
+    def _start_airflow(self, schedule: str) -> None:
+        self.state.phase = "starting Airflow"
+        self.state.api_port = self._api_port()
+        self._publish()
+        ports = airflow.Ports(self.state.api_port, free_port())
+        target = self._targets()
+        self._environment = airflow.settings(self.home, target, self.secrets, ports, schedule)
+        airflow.write_password_file(self.home, self.secrets)
+        lock_hash = environments.folder(self.home, "scheduler").name
+        self._once("airflow", lock_hash, lambda: airflow.migrate(self._environment, self.home.logs / "migrate.log"))
+        for name in airflow.COMPONENTS:
+            self._components[name] = self._start_component(name)
+        client = Airflow(ports.api, airflow.USER, self.secrets.airflow_admin)
+        self._wait_until_healthy(client)
+        _furnish(client, target)
+        self.state.phase = "running"
+        self.state.airflow_ready = True
+        self._publish()
+
+    def _reschedule(self, schedule: str) -> None:
+        """Only the dag-processor reads the schedule: give it a new one without disturbing a run."""
+        self._environment["NIGHTLY_SCHEDULE"] = schedule
+        processor = self._components["dag-processor"]
+        processes.end([processor.pid], grace_s=5)
+        processor.wait()
+        self._components["dag-processor"] = self._start_component("dag-processor")
+
+    def _start_component(self, name: str) -> subprocess.Popen[bytes]:
+        return airflow.start(name, self._environment, self.home.logs / f"{name}.log")
+
+    def _wait_until_healthy(self, client: Airflow) -> None:
+        deadline = time.monotonic() + HEALTH_TIMEOUT_S
+        while not client.is_healthy():
+            if self._stopping:
+                raise LauncherError("stopped while Airflow was starting")
+            dead = [name for name, process in self._components.items() if process.poll() is not None]
+            if dead:
+                raise LauncherError(f"airflow {dead[0]} ended while starting; see {self.home.logs / dead[0]}.log")
+            if time.monotonic() > deadline:
+                raise LauncherError(f"Airflow was not healthy after {HEALTH_TIMEOUT_S} s; see {self.home.logs}")
+            time.sleep(0.2)
+
+    def _watch(self) -> None:
+        """Start a component again that ended by itself; give up after some times, so that it is noticed."""
+        for name, process in self._components.items():
+            if process.poll() is None:
+                continue
+            self._restarts += 1
+            if self._restarts > MAX_RESTARTS:
+                raise LauncherError(f"airflow {name} keeps ending; see {self.home.logs / name}.log")
+            print(f"{utc_now()} airflow {name} ended with {process.returncode}; starting it again", flush=True)
+            self._components[name] = self._start_component(name)
+        if self.cluster and not self.cluster.is_alive():
+            raise LauncherError(f"PostgreSQL ended by itself; see {self.cluster.log}")
+
+    def _api_port(self) -> int:
+        for port in (self._ports.get("api"), PREFERRED_API_PORT):
+            if port and is_free(port):
+                return port
+        return free_port()
+
+    def _once(self, name: str, version: str, action: Callable[[], None]) -> None:
+        """Carry out a step of the set-up unless it was done for this very version and server."""
+        marker = self.home.folder / f"prepared-{name}"
+        wanted = f"{version} {hashlib.sha256((self._dsn or 'embedded').encode()).hexdigest()}"
+        if marker.exists() and marker.read_text() == wanted:
+            return
+        action()
+        write_text_atomically(wanted, marker)
+
+    def _stop(self) -> None:
+        self.state.phase, self.state.airflow_ready = "stopping", False
+        self._publish()
+        processes.end([process.pid for process in self._components.values()], grace_s=8)
+        processes.end(processes.marked(self.home.folder), grace_s=1)
+        for process in self._components.values():
+            process.wait()
+        if self.cluster:
+            self.cluster.stop()
+        if self.state.error is None:
+            self.home.state.unlink(missing_ok=True)
+
+
+def _furnish(client: Airflow, target: Databases) -> None:
+    """The pool and the connection that the DAGs name."""
+    client.ensure_pool(airflow.GPU_POOL, 1, "One task at a time on the GPU")
+    url = target.admin
+    client.put_connection(
+        {
+            "connection_id": airflow.RESULTS_CONNECTION,
+            "conn_type": "postgres",
+            "host": url.host or "127.0.0.1",
+            "port": url.port or 5432,
+            "schema": target.results,
+            "login": "nightly_writer",
+            "password": target.secrets.writer,
+            "description": "Results database, writer role",
+        }
+    )
+
+
+def _remembered_ports(home: Home) -> dict[str, int]:
+    """Ports of the last time, so that addresses that people noted stay right."""
+    try:
+        ports = json.loads((home.folder / "ports.json").read_text())
+        return {str(name): int(port) for name, port in ports.items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def _tree_hash(*folders: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(
+        path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql", ".json")
+    ):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def main() -> int:
+    """Own the stack of ``NIGHTLY_HOME``; a second supervisor of the same home ends at once."""
+    home = Home(Path(os.environ[processes.MARKER]))
+    lock = FileLock(home.locks / "supervisor")
+    if not lock.wait(2):  # clients that look whether it is held hold it themselves for a moment
+        return 0
+    supervisor = Supervisor(home, os.environ.pop("NIGHTLY_DSN", None) or None)
+    supervisor.run()
+    return 1 if supervisor.state.error else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Baselines: accepted runs, with who, when and why; at most one current one a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, func, select, text
+
+from gpu_tasks.records import BadInput
+from regression.results import tables
+from regression.results.loading import LoadResult, load_run, read_run_record
+
+ACCEPTABLE = {"ok", "regression"}  # a changed kernel may be accepted with its differences, a broken run never
+KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
+FIRST_BASELINE_BY = "kernel-nightly"
+FIRST_BASELINE_REASON = "record shipped with the repository: reference for predictions and time"
+
+
+def import_record(engine: Engine, path: Path) -> LoadResult:
+    """Load a run record file as it is; raises ``BadInput`` naming file and field, having changed nothing."""
+    record, record_sha256 = read_run_record(path)
+    return load_run(engine, record, record_sha256)
+
+
+def accept_baseline(
+    engine: Engine,
+    run_id: str,
+    *,
+    accepted_by: str,
+    reason: str,
+    for_agreement: bool = True,
+    for_time: bool = True,
+    for_energy: bool | None = None,
+) -> int:
+    """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
+
+    ``for_energy`` None: only when the energy of the run is verified. Raises ``BadInput`` for an unknown run or one
+    that cannot be a baseline.
+    """
+    with engine.begin() as connection:
+        return _accept(
+            connection,
+            _acceptable_run(connection, run_id),
+            {
+                "accepted_by": accepted_by,
+                "reason": reason,
+                "for_agreement": for_agreement,
+                "for_time": for_time,
+                "for_energy": for_energy,
+            },
+        )
+
+
+def ensure_first_baseline(
+    engine: Engine, path: Path, *, accepted_by: str = FIRST_BASELINE_BY, reason: str = FIRST_BASELINE_REASON
+) -> str:
+    """Import a record and accept it, unless it was ever accepted before; returns its run_id. Safe to repeat.
+
+    A baseline that somebody retired stays retired.
+    """
+    run_id = import_record(engine, path).run_id
+    with engine.begin() as connection:
+        run = _acceptable_run(connection, run_id)
+        accepted = connection.execute(
+            select(tables.baseline.c.baseline_id).where(tables.baseline.c.run_id == run_id)
+        ).first()
+        if accepted is None:
+            purposes = {"for_agreement": True, "for_time": True, "for_energy": None}
+            _accept(connection, run, {"accepted_by": accepted_by, "reason": reason, **purposes})
+    return run_id
+
+
+def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
+    """The run, with a lock on its key so that two acceptances cannot both find it unaccepted."""
+    run, environment = tables.run, tables.environment
+    found = connection.execute(
+        select(run, environment.c.environment_class)
+        .select_from(run.outerjoin(environment))
+        .where(run.c.run_id == run_id)
+    ).one_or_none()
+    if found is None:
+        raise BadInput("run_not_stored", f"run {run_id}: no such run in the results database")
+    missing = [n for n in ("device_id", "payload_id", "environment_id") if getattr(found, n) is None]
+    if found.outcome not in ACCEPTABLE or missing:
+        why = f"outcome {found.outcome}" if found.outcome not in ACCEPTABLE else f"no {', '.join(missing)}"
+        raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: {why}")
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('baseline', 0))"))
+    return found
+
+
+def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> int:
+    if values["for_energy"] is None:
+        values["for_energy"] = run.energy_trust == "verified"
+    key = {name: getattr(run, name) for name in KEY}
+    table = tables.baseline
+    connection.execute(
+        table.update()
+        .where(*(table.c[name] == value for name, value in key.items()), table.c.retired_at.is_(None))
+        .values(retired_at=func.now())
+    )
+    added = table.insert().values(run_id=run.run_id, **key, **values).returning(table.c.baseline_id)
+    return int(connection.execute(added).scalar_one())

@@ -1,0 +1,198 @@
+"""Stored runs and baselines in the form the detectors take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, select
+
+from gpu_tasks.records import BadInput
+from regression.detectors import (
+    AgreementBaseline,
+    AgreementRun,
+    BaselineDraw,
+    DrawResult,
+    EnergyBaseline,
+    EnergyRun,
+    Problem,
+    RoundEnergy,
+)
+from regression.detectors.energy import EnergyConditions
+from regression.results import tables
+
+EXPLAINED = {"bad_input", "invalid_measurement", "verification_mismatch", "infrastructure_failure"}
+
+
+@dataclass(frozen=True)
+class StoredBaseline:
+    """A current baseline that a run is compared with: its key and the run that was accepted."""
+
+    baseline_id: int
+    run_id: str
+    for_energy: bool
+
+
+def find_run(connection: Connection, dag_id: str, dag_run_id: str) -> Row[Any]:
+    """The stored run with its device, environment and payload; raises ``BadInput`` when there is none."""
+    found = connection.execute(
+        _runs().where(tables.run.c.dag_id == dag_id, tables.run.c.dag_run_id == dag_run_id)
+    ).one_or_none()
+    if found is None:
+        raise BadInput("run_not_stored", f"{dag_id}/{dag_run_id}: no such run in the results database")
+    return found
+
+
+def agreement_run(connection: Connection, run: Row[Any]) -> AgreementRun:
+    """Draws of a run as the agreement detector takes them."""
+    stored = connection.execute(select(tables.validation).where(tables.validation.c.run_id == run.run_id))
+    return AgreementRun(
+        payload_manifest_sha256=run.manifest_sha256,
+        draws_expected=tuple(run.params["draws"]),
+        results=tuple(_draw_result(row) for row in stored if row.draw is not None),
+        problem=_problem(run),
+    )
+
+
+def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[AgreementBaseline | None, StoredBaseline | None]:
+    """The baseline for predictions, of any real device: same payload first, then same device, then the newest."""
+    baseline, device = tables.baseline.c, tables.device.c
+    closeness = (baseline.payload_id == run.payload_id, baseline.device_id == run.device_id, device.kind == run.kind)
+    found = _closest(connection, run, closeness, baseline.for_agreement)
+    if found is None:
+        return None, None
+    accepted = _run_by_id(connection, found.run_id)
+    validations = connection.execute(select(tables.validation).where(tables.validation.c.run_id == found.run_id))
+    draws = {
+        row.draw: BaselineDraw(
+            row.total, row.agreed, frozenset(m["index"] for m in row.mismatches), row.predictions_int32_sha256
+        )
+        for row in validations
+        if row.draw is not None and row.total is not None
+    }
+    return AgreementBaseline(_name(accepted), accepted.manifest_sha256, draws), found
+
+
+def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
+    """Rounds of a run as the energy detector takes them."""
+    no_counter = None
+    if run.device_id is not None and run.energy_trust == "unavailable":
+        message = run.energy_trust_reason or f"{run.device_name} has no energy counter"
+        no_counter = Problem("ok", "no_energy_counter", message)
+    return EnergyRun(
+        conditions=_conditions(run) if run.device_id is not None else None,
+        rounds=_rounds(connection, run.run_id),
+        rounds_expected=run.rounds_expected,
+        trust=run.energy_trust,
+        trust_reason=run.energy_trust_reason,
+        counter_reason=no_counter,
+        problem=_problem(run),
+    )
+
+
+def energy_baseline(connection: Connection, run: Row[Any]) -> tuple[EnergyBaseline | None, StoredBaseline | None]:
+    """The baseline for energy: the closest one there is, so that the detector can say what is different about it."""
+    baseline = tables.baseline.c
+    closeness = (
+        baseline.payload_id == run.payload_id,
+        baseline.device_id == run.device_id,
+        baseline.protocol == run.protocol,
+        baseline.for_energy,
+        baseline.environment_class == run.environment_class,
+    )
+    found = _closest(connection, run, closeness)
+    if found is None:
+        return None, None
+    accepted = _run_by_id(connection, found.run_id)
+    detector_input = EnergyBaseline(
+        name=_name(accepted),
+        conditions=_conditions(accepted),
+        rounds=_rounds(connection, found.run_id),
+        accepted=found.for_energy,
+        trust=accepted.energy_trust,
+        trust_reason=accepted.energy_trust_reason,
+    )
+    return detector_input, found
+
+
+def _runs() -> Any:
+    run, device, environment, payload = tables.run, tables.device, tables.environment, tables.payload
+    joined = run.outerjoin(device).outerjoin(environment).outerjoin(payload)
+    return select(
+        run,
+        device.c.kind,
+        device.c.uuid,
+        device.c.name.label("device_name"),
+        environment.c.environment_class,
+        payload.c.manifest_sha256,
+    ).select_from(joined)
+
+
+def _run_by_id(connection: Connection, run_id: str) -> Row[Any]:
+    row: Row[Any] = connection.execute(_runs().where(tables.run.c.run_id == run_id)).one()
+    return row
+
+
+def _closest(
+    connection: Connection,
+    run: Row[Any],
+    closeness: tuple[ColumnElement[bool], ...],
+    *conditions: ColumnElement[bool],
+) -> StoredBaseline | None:
+    """The current baseline of the workload that fits best; a simulated device's only for a simulated device."""
+    baseline, device = tables.baseline, tables.device
+    wanted = [baseline.c.workload == run.workload, baseline.c.retired_at.is_(None), *conditions]
+    if run.kind != "simulated":
+        wanted.append(device.c.kind != "simulated")
+    order = [(part.is_(True)).desc() for part in closeness]
+    found = connection.execute(
+        select(baseline.c.baseline_id, baseline.c.run_id, baseline.c.for_energy)
+        .select_from(baseline.join(device))
+        .where(and_(*wanted))
+        .order_by(*order, baseline.c.accepted_at.desc(), baseline.c.baseline_id.desc())
+        .limit(1)
+    ).one_or_none()
+    return StoredBaseline(found.baseline_id, found.run_id, found.for_energy) if found else None
+
+
+def _draw_result(row: Row[Any]) -> DrawResult:
+    return DrawResult(
+        draw=row.draw,
+        total=row.total,
+        agreed=row.agreed,
+        mismatches=tuple((m["index"], m["expected"], m["found"]) for m in row.mismatches),
+        predictions_sha256=row.predictions_int32_sha256,
+        replays_equal_eager=tuple(row.replays_equal_eager),
+        problem=_problem(row),
+    )
+
+
+def _problem(row: Row[Any]) -> Problem | None:
+    """Why a run or a part of it cannot be judged; a regression is a finding, not an excuse."""
+    if row.outcome not in EXPLAINED:
+        return None
+    return Problem(row.outcome, row.reason_code, row.reason_message or row.reason_code)
+
+
+def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
+    measured = tables.round_.c
+    stored = connection.execute(
+        select(measured.round, measured.valid, measured.adjusted_mj)
+        .where(measured.run_id == run_id)
+        .order_by(measured.arm, measured.round)
+    )
+    return tuple(RoundEnergy(row.round, row.valid, row.adjusted_mj) for row in stored)
+
+
+def _conditions(run: Row[Any]) -> EnergyConditions:
+    return EnergyConditions(
+        device=f"{run.device_name} ({run.uuid})",
+        payload_manifest_sha256=run.manifest_sha256,
+        protocol=run.protocol,
+        environment_class=run.environment_class,
+        kernel_sha256=run.kernel_ptx_sha256,
+    )
+
+
+def _name(run: Row[Any]) -> str:
+    return f"{run.device_name} {run.dag_run_id}"

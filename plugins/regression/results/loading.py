@@ -1,0 +1,156 @@
+"""Load run records: one transaction a record, the same record twice changes nothing.
+
+A run that was judged is history: another record of it is refused. Until then (and after an infrastructure
+failure, which says nothing about the kernel) a later record of the same run replaces the earlier one, because
+Airflow may run a task again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, Table, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
+
+from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record, run_id_for
+from regression.results import rows, tables
+
+
+class LoadStatus(str, Enum):
+    """What loading a record did."""
+
+    STORED = "stored"
+    UNCHANGED = "unchanged"
+    REPLACED = "replaced"
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """Run and what happened to it."""
+
+    run_id: str
+    status: LoadStatus
+
+
+def read_run_record(path: Path) -> tuple[RunRecord, str]:
+    """A run record file and the sha256 of its bytes; raises ``BadInput`` naming file and field."""
+    record = read_record(path, RunRecord)
+    return record, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def load_run(engine: Engine, record: RunRecord, record_sha256: str) -> LoadResult:
+    """Store ``record`` in one transaction; concurrent loaders of one run wait for each other.
+
+    Raises ``BadInput`` (the record contradicts itself or the stored run, nothing changed) and
+    ``InfrastructureFailure`` (``results_unavailable``: the database is away, try again).
+    """
+    _check_identity(record)
+    try:
+        with engine.begin() as connection:
+            return LoadResult(record.request.run_id, _store(connection, record, record_sha256))
+    except (IntegrityError, DataError) as error:
+        raise BadInput("record_refused", f"run {record.request.run_id}: {_first_line(error)}") from error
+    except (OperationalError, InterfaceError) as error:
+        raise InfrastructureFailure("results_unavailable", f"results database: {_first_line(error)}") from error
+
+
+def _check_identity(record: RunRecord) -> None:
+    request = record.request
+    try:
+        UUID(request.run_id)
+    except ValueError:
+        raise BadInput("bad_run_id", f"run_id: expected a UUID, found {request.run_id!r}") from None
+    expected = run_id_for(request.dag_id, request.dag_run_id)
+    if request.run_id != expected:
+        message = f"run_id of {request.dag_id}/{request.dag_run_id}: expected {expected}, found {request.run_id}"
+        raise BadInput("bad_run_id", message)
+
+
+def _store(connection: Connection, record: RunRecord, record_sha256: str) -> LoadStatus:
+    run_id = record.request.run_id
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:run_id, 0))"), {"run_id": run_id})
+    stored = connection.execute(
+        select(tables.run.c.record_sha256, tables.run.c.verdict).where(tables.run.c.run_id == run_id)
+    ).one_or_none()
+    if stored and stored.record_sha256 == record_sha256:
+        return LoadStatus.UNCHANGED
+    if stored and stored.verdict not in {None, "infrastructure_failure"}:
+        message = f"run {run_id} ({record.request.dag_run_id}) was judged {stored.verdict} on another record"
+        raise BadInput("run_already_judged", f"{message}; trigger a new run instead of repeating its tasks")
+    values = {**rows.run_row(record, record_sha256), **_references(connection, record)}
+    if stored:
+        _clear(connection, run_id)
+        connection.execute(
+            tables.run.update()
+            .where(tables.run.c.run_id == run_id)
+            .values(**values, verdict=None, exit_code=None, loaded_at=func.now())
+        )
+    else:
+        connection.execute(tables.run.insert().values(**values))
+    validations = [rows.validation_row(run_id, validation) for validation in record.validations]
+    if validations:
+        connection.execute(tables.validation.insert(), validations)
+    rounds = [rows.round_row(run_id, measured) for measured in record.rounds]
+    if rounds:
+        connection.execute(tables.round_.insert(), rounds)
+    return LoadStatus.REPLACED if stored else LoadStatus.STORED
+
+
+def _clear(connection: Connection, run_id: str) -> None:
+    """Take out the parts of an earlier record of a run that was not judged, with the checks made on them."""
+    used = select(tables.baseline.c.baseline_id).where(tables.baseline.c.run_id == run_id)
+    if connection.execute(used).first():
+        raise BadInput("run_is_baseline", f"run {run_id} is a baseline: its record cannot be replaced")
+    for table in (tables.check_result, tables.validation, tables.round_):
+        connection.execute(table.delete().where(table.c.run_id == run_id))
+
+
+def _references(connection: Connection, record: RunRecord) -> rows.Row:
+    """Keys of the rows a run refers to, made where new, always in this order so that loaders never deadlock."""
+    device = record.provision.device if record.provision else None
+    environment = record.provision.environment if record.provision else None
+    sources = record.verify_sources if record.verify_sources and record.verify_sources.sources else None
+    payload = record.verify_payload.payload if record.verify_payload else None
+    payload_id = None
+    device_id = _key_of(connection, tables.device, rows.device_row(device)) if device else None
+    environment_id = _key_of(connection, tables.environment, rows.environment_row(environment)) if environment else None
+    source_state_id = _key_of(connection, tables.source_state, rows.source_state_row(sources)) if sources else None
+    if payload:
+        payload_id = _key_of(connection, tables.payload, rows.payload_row(payload))
+        draws = rows.payload_draw_rows(payload, payload_id)
+        if draws:
+            connection.execute(insert(tables.payload_draw).on_conflict_do_nothing(), draws)
+    return {
+        "device_id": device_id,
+        "environment_id": environment_id,
+        "source_state_id": source_state_id,
+        "payload_id": payload_id,
+    }
+
+
+IDENTITIES = {
+    "device": ("kind", "uuid", "name"),
+    "environment": ("fingerprint_sha256",),
+    "source_state": ("fingerprint_sha256",),
+    "payload": ("name", "manifest_sha256"),
+}
+
+
+def _key_of(connection: Connection, table: Table, values: rows.Row) -> int:
+    (key,) = table.primary_key.columns
+    wanted = select(key).where(*(table.c[name] == values[name] for name in IDENTITIES[table.name]))
+    found = connection.execute(wanted).scalar_one_or_none()
+    if found is None:
+        connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+        found = connection.execute(wanted).scalar_one()
+    return int(found)
+
+
+def _first_line(error: DBAPIError) -> str:
+    lines = str(error.orig).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

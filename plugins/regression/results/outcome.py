@@ -1,0 +1,128 @@
+"""The verdict of a whole run: computed once by its report, read by everyone else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from sqlalchemy import Connection, Row, select
+
+from gpu_tasks.records import BadInput, Outcome, run_id_for
+from regression.detectors import Verdict
+from regression.results import tables
+from regression.results.history import find_run
+
+INCONCLUSIVE = "inconclusive"
+FINE = {Verdict.OK.value, Verdict.IMPROVED.value}
+OUTCOME_OF_CHECK = {
+    Verdict.REGRESSED.value: Outcome.REGRESSION,
+    Verdict.INVALID.value: Outcome.INVALID_MEASUREMENT,
+}
+
+
+class CheckLine(TypedDict):
+    """Verdict of one check and its one-line reason."""
+
+    verdict: str
+    reason: str
+
+
+class Agreement(TypedDict):
+    """Predictions equal to the frozen ones, of how many; None when none were made."""
+
+    agreed: int | None
+    total: int | None
+
+
+class RunVerdict(TypedDict):
+    """What ``./nightly run --json`` prints as its last line."""
+
+    run_id: str
+    dag_run_id: str
+    workload: str | None
+    device: str | None
+    verdict: str
+    checks: dict[str, CheckLine]
+    agreement: Agreement
+    exit: int
+
+
+def settle_verdict(connection: Connection, dag_id: str, dag_run_id: str, expected: Sequence[str]) -> RunVerdict:
+    """Compute the verdict of a stored run, store it, and return it.
+
+    ``expected`` names the checks that must have run; one that left no result is an infrastructure failure, because
+    nothing passes for lack of data. Raises ``BadInput`` when the run is not stored.
+    """
+    run = find_run(connection, dag_id, dag_run_id)
+    checks = _checks(connection, run.run_id)
+    word, outcome = run_outcome(Outcome(run.outcome), {n: c["verdict"] for n, c in checks.items()}, expected)
+    connection.execute(
+        tables.run.update().where(tables.run.c.run_id == run.run_id).values(verdict=word, exit_code=outcome.exit_code)
+    )
+    return _assemble(run, checks, word, outcome.exit_code)
+
+
+def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[str]) -> tuple[str, Outcome]:
+    """Verdict word and class of a run from the outcome of its tasks and the verdicts of its checks.
+
+    A disagreement with the frozen predictions that an accepted baseline shares is not a regression of this run:
+    where the agreement check is fine, it has the last word on a record that says ``regression``.
+    """
+    parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
+    if not (outcome is Outcome.REGRESSION and checks.get("agreement") in FINE):
+        parts.append(outcome)
+    if not set(expected) <= checks.keys():
+        parts.append(Outcome.INFRASTRUCTURE_FAILURE)
+    worst = Outcome.worst(parts)
+    if worst is not Outcome.OK:
+        return worst.value, worst
+    return ("ok" if FINE & set(checks.values()) else INCONCLUSIVE), worst
+
+
+def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerdict:
+    """The stored verdict of a run, which must have ended.
+
+    A run that is not stored, or was stored and never judged, is an infrastructure failure: something ended it.
+    """
+    failure = Outcome.INFRASTRUCTURE_FAILURE
+    try:
+        run = find_run(connection, dag_id, dag_run_id)
+    except BadInput:
+        return {
+            "run_id": run_id_for(dag_id, dag_run_id),
+            "dag_run_id": dag_run_id,
+            "workload": None,
+            "device": None,
+            "verdict": failure.value,
+            "checks": {},
+            "agreement": {"agreed": None, "total": None},
+            "exit": failure.exit_code,
+        }
+    checks = _checks(connection, run.run_id)
+    if run.verdict is None:
+        return _assemble(run, checks, failure.value, failure.exit_code)
+    return _assemble(run, checks, run.verdict, run.exit_code)
+
+
+def _checks(connection: Connection, run_id: str) -> dict[str, CheckLine]:
+    """Last step of each check of the run."""
+    found = tables.check_result.c
+    stored = connection.execute(
+        select(found.check_name, found.verdict, found.reason)
+        .where(found.run_id == run_id)
+        .order_by(found.check_name, found.step)
+    )
+    return {row.check_name: {"verdict": row.verdict, "reason": row.reason} for row in stored}
+
+
+def _assemble(run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_code: int) -> RunVerdict:
+    return {
+        "run_id": run.run_id,
+        "dag_run_id": run.dag_run_id,
+        "workload": run.workload,
+        "device": run.device_name,
+        "verdict": verdict,
+        "checks": checks,
+        "agreement": {"agreed": run.agreed, "total": run.total},
+        "exit": exit_code,
+    }

@@ -1,0 +1,150 @@
+"""From a run record to the values of its rows; no database here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+from gpu_tasks.records import (
+    DeviceFingerprint,
+    EnvironmentFingerprint,
+    PayloadIdentity,
+    Reason,
+    RoundRecord,
+    RunRecord,
+    ValidationRecord,
+    VerifyRecord,
+    parse_utc,
+)
+
+Row = dict[str, Any]
+
+ROUND_COLUMNS = (
+    *("arm", "round", "protocol", "valid", "repeats", "cuda_ms", "wall_ms", "gross_mj", "adjusted_mj"),
+    *("idle_before_w", "idle_after_w", "average_power_w"),
+)
+ROUND_COUNTERS = ("measurement_start", "measurement_end", "idle_before", "idle_after")
+
+
+def environment_class(environment: EnvironmentFingerprint) -> str:
+    """The versions that start a new baseline when they change.
+
+    Driver, CUDA and torch where there are any; on a device without them, Python and numpy, which then do the work.
+    """
+    parts = {"driver": environment.driver, "cuda": environment.cuda, "torch": environment.packages.get("torch")}
+    if not any(parts.values()):
+        python = ".".join(environment.python.split(".")[:2])
+        parts = {"python": python, "numpy": environment.packages.get("numpy")}
+    return " ".join(f"{name}={version}" for name, version in parts.items() if version)
+
+
+def device_row(device: DeviceFingerprint) -> Row:
+    """Values of ``device``."""
+    capability = device.compute_capability
+    return {
+        "kind": device.kind,
+        "uuid": device.uuid,
+        "name": device.name,
+        "memory_total_bytes": device.memory_total_bytes,
+        "multiprocessors": device.multiprocessors,
+        "compute_capability": ".".join(map(str, capability)) if capability else None,
+    }
+
+
+def environment_row(environment: EnvironmentFingerprint) -> Row:
+    """Values of ``environment``."""
+    fields = dataclasses.asdict(environment)
+    return {"fingerprint_sha256": _fingerprint(fields), "environment_class": environment_class(environment), **fields}
+
+
+def source_state_row(verified: VerifyRecord) -> Row:
+    """Values of ``source_state``."""
+    fields = {"sources_sha256": verified.sources_sha256, "sources": verified.sources or {}}
+    return {"fingerprint_sha256": _fingerprint(fields), **fields}
+
+
+def payload_row(payload: PayloadIdentity) -> Row:
+    """Values of ``payload``."""
+    return {"name": payload.name, "manifest_sha256": payload.manifest_sha256}
+
+
+def payload_draw_rows(payload: PayloadIdentity, payload_id: int) -> list[Row]:
+    """Values of ``payload_draw``."""
+    return [{"payload_id": payload_id, **dataclasses.asdict(draw)} for draw in payload.draws]
+
+
+def run_row(record: RunRecord, record_sha256: str) -> Row:
+    """Values of ``run`` without its references; a run that was not judged yet."""
+    request, kernel = record.request, record.kernel
+    return {
+        "run_id": request.run_id,
+        "dag_id": request.dag_id,
+        "dag_run_id": request.dag_run_id,
+        "workload": request.workload,
+        "trigger": request.trigger,
+        "logical_date": parse_utc(request.logical_date) if request.logical_date else None,
+        "protocol": request.protocol,
+        "params": dataclasses.asdict(request),
+        "label": request.label,
+        "note": request.note,
+        "outcome": record.outcome.value,
+        **_reason(record.reason),
+        "started_at": parse_utc(record.started_at),
+        "completed_at": parse_utc(record.completed_at) if record.completed_at else None,
+        "energy_trust": record.energy_trust,
+        "energy_trust_reason": record.energy_trust_reason.message if record.energy_trust_reason else None,
+        "kernel_variant": kernel.variant if kernel else None,
+        "kernel_ptx_sha256": kernel.ptx_sha256 if kernel else None,
+        **dataclasses.asdict(record.summary),
+        "provenance": record.provenance,
+        "record_sha256": record_sha256,
+    }
+
+
+def validation_row(run_id: str, validation: ValidationRecord) -> Row:
+    """Values of ``validation``."""
+    return {
+        "run_id": run_id,
+        "case_name": f"draw-{validation.draw:02d}",
+        "draw": validation.draw,
+        "outcome": validation.outcome.value,
+        **_reason(validation.reason),
+        "payload_sha256": validation.payload_sha256,
+        "total": validation.total,
+        "agreed": validation.agreed,
+        "device_correct": validation.device_correct,
+        "reference_correct": validation.reference_correct,
+        "predictions_int32_sha256": validation.predictions_int32_sha256,
+        "mismatches": [dataclasses.asdict(mismatch) for mismatch in validation.mismatches],
+        "replays_equal_eager": validation.replays_equal_eager,
+        "scratch_poisoned": validation.scratch_poisoned_before_eager_and_each_replay,
+        "graph_reused": validation.captured_graph_reused_across_changed_inputs,
+        "floats_equal_reference": validation.intermediate_floats_equal_reference_bitwise,
+        "duration_s": validation.duration_s,
+        "created_at": parse_utc(validation.created_at),
+    }
+
+
+def round_row(run_id: str, measured: RoundRecord) -> Row:
+    """Values of ``round``."""
+    fields = dataclasses.asdict(measured)
+    return {
+        "run_id": run_id,
+        **{name: fields[name] for name in ROUND_COLUMNS},
+        "outcome": measured.outcome.value,
+        **_reason(measured.reason),
+        "energy_reason_code": measured.energy_reason.code if measured.energy_reason else None,
+        "energy_reason_message": measured.energy_reason.message if measured.energy_reason else None,
+        "counters": {name: fields[name] for name in ROUND_COUNTERS},
+        "created_at": parse_utc(measured.created_at),
+    }
+
+
+def _reason(reason: Reason | None) -> Row:
+    return {"reason_code": reason.code if reason else None, "reason_message": reason.message if reason else None}
+
+
+def _fingerprint(fields: Row) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

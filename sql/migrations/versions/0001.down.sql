@@ -1,0 +1,10 @@
+DROP TABLE check_result;
+DROP TABLE validation;
+DROP TABLE round;
+DROP TABLE baseline;
+DROP TABLE run;
+DROP TABLE payload_draw;
+DROP TABLE source_state;
+DROP TABLE payload;
+DROP TABLE environment;
+DROP TABLE device;

@@ -1,0 +1,98 @@
+-- One row a night: runs of this system (imported records are not nights), newest first when ordered by started_at.
+CREATE OR REPLACE VIEW nightly AS
+SELECT
+    (run.started_at AT TIME ZONE 'UTC')::date AS night,
+    run.workload,
+    device.name AS device,
+    COALESCE(run.verdict, 'not judged') AS verdict,
+    run.agreed,
+    run.total,
+    run.adjusted_mj_median,
+    run.adjusted_mj_min,
+    run.adjusted_mj_max,
+    run.cuda_ms_median,
+    run.wall_ms_median,
+    run.rounds_valid,
+    run.rounds_expected,
+    run.draws_validated,
+    run.draws_expected,
+    agreement.verdict AS agreement_verdict,
+    energy.verdict AS energy_verdict,
+    run.energy_trust,
+    run.outcome,
+    run.reason_code,
+    run.reason_message,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    payload.name AS payload,
+    run.protocol,
+    run.kernel_variant,
+    environment.environment_class,
+    run.label,
+    run.note,
+    run.exit_code,
+    EXTRACT(EPOCH FROM run.completed_at - run.started_at)::double precision AS duration_s,
+    run.started_at,
+    run.completed_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+FROM run
+LEFT JOIN device ON device.device_id = run.device_id
+LEFT JOIN environment ON environment.environment_id = run.environment_id
+LEFT JOIN payload ON payload.payload_id = run.payload_id
+LEFT JOIN LATERAL (
+    SELECT check_result.verdict
+    FROM check_result
+    WHERE check_result.run_id = run.run_id AND check_result.check_name = 'agreement'
+    ORDER BY check_result.step DESC
+    LIMIT 1
+) AS agreement ON TRUE
+LEFT JOIN LATERAL (
+    SELECT check_result.verdict
+    FROM check_result
+    WHERE check_result.run_id = run.run_id AND check_result.check_name = 'energy'
+    ORDER BY check_result.step DESC
+    LIMIT 1
+) AS energy ON TRUE
+WHERE run.trigger <> 'import';
+
+COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
+COMMENT ON COLUMN nightly.night IS 'Date of the start of the run in UTC';
+COMMENT ON COLUMN nightly.workload IS 'What was tested';
+COMMENT ON COLUMN nightly.device IS 'Model name of the device; NULL when none could be chosen';
+COMMENT ON COLUMN nightly.verdict IS 'Verdict of the run, or "not judged" for a run that ended before its report';
+COMMENT ON COLUMN nightly.agreed IS 'Predictions equal to the frozen ones, over all draws';
+COMMENT ON COLUMN nightly.total IS 'Predictions made, over all draws';
+COMMENT ON COLUMN nightly.adjusted_mj_median IS 'Median energy a replay without idle energy over valid rounds, mJ';
+COMMENT ON COLUMN nightly.adjusted_mj_min IS 'Smallest adjusted energy of a valid round, mJ a replay';
+COMMENT ON COLUMN nightly.adjusted_mj_max IS 'Largest adjusted energy of a valid round, mJ a replay';
+COMMENT ON COLUMN nightly.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
+COMMENT ON COLUMN nightly.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
+COMMENT ON COLUMN nightly.rounds_valid IS 'Rounds whose figures may be used';
+COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for';
+COMMENT ON COLUMN nightly.draws_validated IS 'Draws with a result';
+COMMENT ON COLUMN nightly.draws_expected IS 'Draws asked for';
+COMMENT ON COLUMN nightly.agreement_verdict IS 'Last verdict of the agreement check; NULL when it did not run';
+COMMENT ON COLUMN nightly.energy_verdict IS 'Last verdict of the energy check; NULL when it did not run';
+COMMENT ON COLUMN nightly.energy_trust IS 'verified, unverified or unavailable';
+COMMENT ON COLUMN nightly.outcome IS 'Worst outcome of the tasks, before any comparison with a baseline';
+COMMENT ON COLUMN nightly.reason_code IS 'Word for why the outcome is not ok';
+COMMENT ON COLUMN nightly.reason_message IS 'Line for why the outcome is not ok';
+COMMENT ON COLUMN nightly.trigger IS 'scheduled, manual or backfill';
+COMMENT ON COLUMN nightly.device_kind IS 'cuda, emulated, reference or simulated';
+COMMENT ON COLUMN nightly.device_uuid IS 'Identity of the board or machine';
+COMMENT ON COLUMN nightly.payload IS 'Name of the set of frozen draws';
+COMMENT ON COLUMN nightly.protocol IS 'Measurement protocol';
+COMMENT ON COLUMN nightly.kernel_variant IS 'Variant of the kernels that ran';
+COMMENT ON COLUMN nightly.environment_class IS 'Versions that start a new baseline when they change';
+COMMENT ON COLUMN nightly.label IS 'Short name given at the trigger';
+COMMENT ON COLUMN nightly.note IS 'Free text given at the trigger';
+COMMENT ON COLUMN nightly.exit_code IS 'Exit status that goes with the verdict';
+COMMENT ON COLUMN nightly.duration_s IS 'Time from the first task to the complete record, s';
+COMMENT ON COLUMN nightly.started_at IS 'When the first task started (UTC)';
+COMMENT ON COLUMN nightly.completed_at IS 'When the record was complete (UTC)';
+COMMENT ON COLUMN nightly.dag_id IS 'Airflow DAG';
+COMMENT ON COLUMN nightly.dag_run_id IS 'Airflow DAG run';
+COMMENT ON COLUMN nightly.run_id IS 'Key of the run in every table';

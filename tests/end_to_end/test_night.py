@@ -1,0 +1,123 @@
+"""Nights under the real scheduler, from the command line to the database."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.installation import Installation
+
+SMALL = ("--param", "draws=[3]", "--param", "rounds=1")
+
+
+def _result(finished: subprocess.CompletedProcess[str]) -> dict:
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+def _wait_for_line(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    pytest.fail(f"ended without saying {text!r}")
+
+
+def test_a_whole_night(installation: Installation) -> None:
+    night = installation.nightly("run", "--json")
+    assert night.returncode == 0, night.stderr
+    result = _result(night)
+    assert result["agreement"] == {"agreed": 11000, "total": 11000}
+    assert result["checks"]["agreement"]["verdict"] == "ok"
+    assert result["checks"]["energy"]["verdict"] == "unavailable"
+    assert (result["verdict"], result["exit"]) == ("ok", 0)
+    (row,) = installation.query("SELECT agreed, total, rounds_valid, verdict, run_id FROM nightly")
+    assert row == {"agreed": 11000, "total": 11000, "rounds_valid": 7, "verdict": "ok", "run_id": result["run_id"]}
+    assert (installation.home / "records" / f"{result['run_id']}.json").exists()
+    assert installation.processes() == []
+
+
+def test_a_second_run_is_refused_and_a_killed_one_can_be_run_again(installation: Installation) -> None:
+    before = installation.query("SELECT count(*) AS runs FROM run")
+    first = installation.start("run", *SMALL)
+    _wait_for_line(first, "run run__")
+    started = time.monotonic()
+    second = installation.nightly("run", *SMALL)
+    assert second.returncode == 5
+    assert f"another `nightly run` is in progress already (pid {first.pid})" in second.stderr
+    assert time.monotonic() - started < 10, "the second one waited instead of saying so"
+    refused = installation.nightly("down")
+    assert refused.returncode == 5
+
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    installation.wait_until_quiet()
+    assert installation.query("SELECT count(*) AS runs FROM run") == before
+
+    again = installation.nightly("run", "--json", *SMALL)
+    assert again.returncode == 0, again.stderr
+    assert "which was interrupted, as failed" in again.stderr
+    assert _result(again)["agreement"] == {"agreed": 1000, "total": 1000}
+
+
+def test_ctrl_c_ends_the_run_and_everything_it_started(installation: Installation) -> None:
+    run = installation.start("run", *SMALL)
+    _wait_for_line(run, "run run__")
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == 130
+    installation.wait_until_quiet(timeout_s=5)
+
+
+@pytest.mark.parametrize(
+    ("param", "said"),
+    [("roundz=3", "param roundz: expected one of"), ("rounds=0", "rounds"), ("payload=../x", "payload")],
+)
+def test_params_that_mean_nothing_are_bad_input(installation: Installation, param: str, said: str) -> None:
+    refused = installation.nightly("run", "--param", param)
+    assert refused.returncode == 2, refused.stderr
+    assert said in refused.stderr
+
+
+def test_a_flipped_byte_ends_before_any_measurement(installation: Installation, copied_checkout: Path) -> None:
+    draw = copied_checkout / "gpu_tasks/payload/original/draw-03.npz"
+    content = bytearray(draw.read_bytes())
+    content[2000] ^= 1
+    draw.write_bytes(content)
+    night = installation.nightly("run", "--json")
+    assert night.returncode == 4, night.stderr
+    result = _result(night)
+    assert (result["verdict"], result["exit"]) == ("verification_mismatch", 4)
+    (row,) = installation.query(
+        "SELECT verdict, exit_code, reason_message,"
+        " (SELECT count(*) FROM validation v WHERE v.run_id = n.run_id) AS validations,"
+        " (SELECT count(*) FROM round r WHERE r.run_id = n.run_id) AS rounds"
+        f" FROM nightly n WHERE run_id = '{result['run_id']}'"
+    )
+    assert (row["verdict"], row["exit_code"], row["validations"], row["rounds"]) == ("verification_mismatch", 4, 0, 0)
+    assert "draw-03.npz" in row["reason_message"]
+    assert "draw-03.npz" in night.stderr
+
+
+def test_a_device_that_flips_one_label_is_a_regression(installation: Installation, copied_checkout: Path) -> None:
+    _flip_a_label(copied_checkout / "gpu_tasks/devices/reference.py")
+    unpinned = installation.nightly("run", "--json", *SMALL)
+    assert _result(unpinned)["verdict"] == "verification_mismatch"
+    assert "gpu_tasks/devices/reference.py" in unpinned.stderr
+    assert installation.nightly("pin").returncode == 0
+    night = installation.nightly("run", "--json", *SMALL)
+    assert night.returncode == 1, night.stderr
+    reason = _result(night)["checks"]["agreement"]["reason"]
+    assert "draw 3" in reason
+    assert "index 17" in reason
+    assert installation.processes() == []
+
+
+def _flip_a_label(source: Path) -> None:
+    text = source.read_text()
+    wrong = "\n\n_right = ReferenceQda.predictions\n\n\ndef _wrong(self):\n    found = _right(self)\n"
+    wrong += "    found[17] = (found[17] + 1) % 10\n    return found\n\n\nReferenceQda.predictions = _wrong\n"
+    assert "class ReferenceQda" in text
+    source.write_text(text + wrong)

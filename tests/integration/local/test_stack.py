@@ -1,0 +1,126 @@
+"""The supervised stack with PostgreSQL alone: started on demand, shared, ended with its last client."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from local import environments
+from local.databases import libpq_uri
+from local.errors import Usage
+from local.paths import ROOT, Home
+from local.postgres import Cluster
+from local.processes import is_alive, marked
+from local.stack import Stack, hold, stop
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from local.paths import Home
+from local.stack import hold
+with hold(Home(Path(sys.argv[1])), None, need_airflow=False) as stack:
+    print(stack.state().pid, flush=True)
+    time.sleep(120)
+"""
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home that PostgreSQL's unprivileged user can reach, with this test's interpreter as the scheduler's."""
+    folder = Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp"))
+    monkeypatch.setattr(environments, "python", lambda _home, _name: Path(sys.executable))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "plugins")]))
+    yield Home(folder)
+    stop(Home(folder))
+    assert marked(folder) == []
+    shutil.rmtree(folder)
+
+
+def _one(stack: Stack) -> object:
+    connection = psycopg2.connect(libpq_uri(stack.databases().reader))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_user")
+            return cursor.fetchone()
+    finally:
+        connection.close()
+
+
+def _gone(home: Home) -> bool:
+    deadline = time.monotonic() + 15
+    while Stack(home, None).state() is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return Stack(home, None).state() is None
+
+
+def test_the_last_client_ends_what_the_first_one_started(home: Home) -> None:
+    with hold(home, None, need_airflow=False) as first:
+        with hold(home, None, need_airflow=False) as second:
+            assert first.state() == second.state()
+            assert _one(second) == ("nightly_reader",)
+        assert _one(first) == ("nightly_reader",)
+        state = first.state()
+    assert state is not None
+    assert not is_alive(state.pid)
+    assert Stack(home, None).state() is None
+
+
+def test_a_killed_client_leaves_nothing(home: Home) -> None:
+    command = [sys.executable, "-c", HOLDER, str(home.folder)]
+    environment = dict(os.environ) | {"NIGHTLY_ENVIRONMENTS": str(_environments_of_this_test(home))}
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert client.stdout is not None
+    supervisor = int(client.stdout.readline())
+    os.kill(client.pid, signal.SIGKILL)
+    client.wait()
+    assert _gone(home)
+    assert not is_alive(supervisor)
+    with hold(home, None, need_airflow=False) as stack:
+        assert _one(stack) == ("nightly_reader",)
+
+
+def test_a_killed_supervisor_takes_the_server_along_and_the_next_client_starts_afresh(home: Home) -> None:
+    with hold(home, None, need_airflow=False) as stack:
+        state = stack.state()
+        assert state is not None
+        os.kill(state.pid, signal.SIGKILL)
+        assert _gone(home)
+    with hold(home, None, need_airflow=False) as stack:
+        assert _one(stack) == ("nightly_reader",)
+
+
+def test_a_users_server_is_used_and_left_running(home: Home, postgres_server: Cluster) -> None:
+    dsn = postgres_server.admin_dsn("kernel_nightly_of_a_user")
+    admin = psycopg2.connect(postgres_server.admin_dsn())
+    admin.autocommit = True
+    with admin.cursor() as cursor:
+        cursor.execute("CREATE DATABASE kernel_nightly_of_a_user")
+    with hold(home, dsn, need_airflow=False) as stack:
+        assert _one(stack) == ("nightly_reader",)
+        with pytest.raises(Usage, match="another database server"), hold(home, None, need_airflow=False):
+            pytest.fail("two servers at once")
+    assert not (home.postgres / "data").exists()
+    assert postgres_server.is_running()
+    with admin.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_database WHERE datname LIKE 'kernel_nightly_of_a_user%'")
+        assert cursor.fetchone() == (2,)
+    admin.close()
+
+
+def _environments_of_this_test(home: Home) -> Path:
+    """A folder of environments whose scheduler is this interpreter, for a client in a process of its own."""
+    folder = home.folder / "environments"
+    target = folder / environments.folder(Home(home.folder), "scheduler").name
+    (target / "bin").mkdir(parents=True, exist_ok=True)
+    wrapper = target / "bin" / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    wrapper.chmod(0o755)
+    return folder

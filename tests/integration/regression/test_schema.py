@@ -1,0 +1,164 @@
+"""Migrations, constraints, comments and roles on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from regression.results import migrate, tables
+from regression.results.loading import load_run
+from regression.results.roles import ensure_roles
+from tests.integration.regression.conftest import PASSWORDS, Database
+from tests.integration.regression.example_records import run_record, sha256_of
+
+
+def _rows(database: Database, statement: str, **parameters: Any) -> list[Any]:
+    with database.admin.connect() as connection:
+        return list(connection.execute(text(statement), parameters))
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_python_definition(database: Database) -> None:
+    with database.admin.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+
+
+def test_check_constraints_are_those_of_the_python_definition(database: Database) -> None:
+    found = {r[0] for r in _rows(database, "SELECT conname FROM pg_constraint WHERE contype = 'c'")}
+    defined = {
+        f"{table.name}_{constraint.name}_check"
+        for table in tables.metadata.tables.values()
+        for constraint in table.constraints
+        if constraint.__visit_name__ == "check_constraint"
+    }
+    assert found & defined == defined
+
+
+def test_every_relation_and_column_has_a_comment(database: Database) -> None:
+    uncommented = _rows(
+        database,
+        """
+        SELECT c.relname, a.attname FROM pg_class c
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
+          AND (obj_description(c.oid, 'pg_class') IS NULL OR col_description(c.oid, a.attnum) IS NULL)
+        """,
+    )
+    assert uncommented == []
+
+
+def test_down_and_up_again_leaves_a_working_database(database: Database) -> None:
+    load_run(database.writer, run_record(), sha256_of(run_record()))
+    migrate.downgrade(database.owner, "base")
+    left = _rows(database, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+    assert [row[0] for row in left] == ["alembic_version"]
+    migrate.upgrade(database.owner)
+    load_run(database.writer, run_record(), sha256_of(run_record()))
+    assert _rows(database, "SELECT agreed, total FROM nightly") == [(11000, 11000)]
+
+
+def test_two_upgrades_at_once_and_one_by_the_administrator(roles: Database) -> None:
+    failures: list[BaseException] = []
+
+    def upgrade(engine: Any) -> None:
+        try:
+            migrate.upgrade(engine)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=upgrade, args=(engine,)) for engine in (roles.owner, roles.admin, roles.owner)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert failures == []
+    owners = _rows(roles, "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
+    assert owners == [("nightly_owner",)]
+
+
+def test_roles_can_be_ensured_again_with_new_passwords(database: Database) -> None:
+    name = database.admin.url.database
+    assert name
+    with database.admin.begin() as connection:
+        ensure_roles(connection, name, PASSWORDS)
+    with pytest.raises(ValueError, match="nightly_reader"), database.admin.begin() as connection:
+        ensure_roles(connection, name, {**PASSWORDS, "nightly_reader": ""})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM run",
+        "INSERT INTO device (kind, uuid, name) VALUES ('cuda', 'u', 'n')",
+        "UPDATE run SET note = 'x'",
+        "CREATE TABLE mine (a int)",
+        "DROP VIEW nightly",
+        "SET transaction_read_only = off; DELETE FROM run",
+    ],
+)
+def test_the_reader_writes_nothing(database: Database, statement: str) -> None:
+    with pytest.raises(DBAPIError), database.reader.begin() as connection:
+        connection.execute(text(statement))
+
+
+def test_the_reader_sees_views_and_tables_and_is_stopped_after_a_while(database: Database) -> None:
+    load_run(database.writer, run_record(), sha256_of(run_record()))
+    with database.reader.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM nightly")).scalar_one() == 1
+        assert connection.execute(text("SELECT count(*) FROM round")).scalar_one() == 7
+        assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "30s"
+        connection.execute(text("SET statement_timeout = '50ms'"))
+        with pytest.raises(DBAPIError, match="statement timeout"):
+            connection.execute(text("SELECT pg_sleep(5)"))
+
+
+def test_the_writer_neither_changes_the_schema_nor_deletes_runs(database: Database) -> None:
+    for statement in (
+        "DROP TABLE run",
+        "DELETE FROM run",
+        "DELETE FROM baseline",
+        "UPDATE alembic_version SET version_num = '9'",
+    ):
+        with pytest.raises(DBAPIError), database.writer.begin() as connection:
+            connection.execute(text(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE run SET agreed = total + 1",
+        "UPDATE run SET trigger = 'moon'",
+        "UPDATE run SET verdict = 'ok'",
+        "UPDATE run SET verdict = 'fine', exit_code = 0",
+        "UPDATE run SET completed_at = started_at - interval '1 s'",
+        "UPDATE run SET outcome = 'regression', reason_code = NULL",
+        "UPDATE run SET rounds_valid = rounds_expected + 1",
+        "UPDATE run SET record_sha256 = 'abc'",
+        "UPDATE validation SET agreed = 1001",
+        "UPDATE validation SET agreed = NULL WHERE draw = 1",
+        "UPDATE validation SET draw = 1",
+        "UPDATE round SET outcome = 'invalid_measurement', reason_code = 'x'",
+        "UPDATE round SET valid = false",
+        "UPDATE round SET wall_ms = 0",
+        "UPDATE device SET kind = 'tpu'",
+        "INSERT INTO check_result (run_id, check_name, step, verdict, metric, unit, reason_code, reason, details) "
+        "SELECT run_id, 'energy', 0, 'great', 'm', 'mJ', 'x', 'x', '{}' FROM run",
+    ],
+)
+def test_wrong_states_are_impossible(database: Database, statement: str) -> None:
+    load_run(database.writer, run_record(), sha256_of(run_record()))
+    with pytest.raises(IntegrityError), database.admin.begin() as connection:
+        connection.execute(text(statement))
+
+
+def test_the_first_columns_of_the_nightly_view_are_what_a_person_looks_for(database: Database) -> None:
+    columns = _rows(
+        database,
+        "SELECT attname FROM pg_attribute WHERE attrelid = 'nightly'::regclass AND attnum > 0 ORDER BY attnum",
+    )
+    assert [c[0] for c in columns[:6]] == ["night", "workload", "device", "verdict", "agreed", "total"]

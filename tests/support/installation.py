@@ -1,0 +1,84 @@
+"""An installation of its own for end-to-end tests: the real launcher, scheduler and database in a throwaway home."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from local.paths import ROOT
+from local.processes import marked
+from local.stack import stop
+
+RUN_TIMEOUT_S = 300
+LEFT_OUT = (".git", ".hypothesis", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache")
+
+
+class Installation:
+    """A home and the checkout that uses it."""
+
+    def __init__(self) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="kernel-nightly-e2e-", dir="/tmp"))
+        self.home.chmod(0o755)  # PostgreSQL's user passes through it
+        self.root = ROOT
+        system_python = Path(sys.base_prefix) / "bin" / "python3"
+        self._python = str(system_python)
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        self._environment |= {"NIGHTLY_HOME": str(self.home)}
+        self._environment.pop("PYTHONPATH", None)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start ``nightly`` with ``arguments`` and return while it runs."""
+        return subprocess.Popen(
+            [self._python, str(self.root / "nightly"), *arguments],
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def nightly(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``nightly`` with ``arguments`` to its end."""
+        process = self.start(*arguments)
+        try:
+            output, messages = process.communicate(timeout=RUN_TIMEOUT_S)
+        except BaseException:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, output, messages)
+
+    def query(self, statement: str) -> list[dict[str, Any]]:
+        """Rows of a statement as the reader sees them."""
+        result = self.nightly("sql", "--json", statement)
+        assert result.returncode == 0, result.stderr
+        rows: list[dict[str, Any]] = json.loads(result.stdout)
+        return rows
+
+    def copy_checkout(self, folder: Path) -> None:
+        """Use a copy of the checkout, which a test may change."""
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT), dirs_exist_ok=False)
+        self.root = folder
+
+    def processes(self) -> list[int]:
+        """Whatever still runs for this home."""
+        return marked(self.home)
+
+    def wait_until_quiet(self, timeout_s: float = 45) -> None:
+        """Wait until nothing runs any more; fails when something stays."""
+        deadline = time.monotonic() + timeout_s
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert self.processes() == []
+
+    def remove(self) -> None:
+        from local.paths import Home
+
+        stop(Home(self.home))
+        shutil.rmtree(self.home)

@@ -1,0 +1,93 @@
+"""The pins: current, and every kind of difference named."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from gpu_tasks.records import VerificationMismatch
+from gpu_tasks.sources import PINS, ROOT, source_files, verify_sources, write_pins
+
+
+def test_the_committed_pins_are_current() -> None:
+    mismatches = verify_sources(ROOT).mismatches
+    assert mismatches == [], (
+        "the sources changed: if that is meant, run ./nightly pin and commit gpu_tasks/SOURCES.sha256"
+    )
+
+
+def test_what_is_pinned() -> None:
+    files = source_files(ROOT)
+    for path in (
+        "gpu_tasks/__main__.py",
+        "gpu_tasks/payload/original/manifest.json",
+        "gpu_tasks/baselines/qda-original-a100.json",
+        "gpu_tasks/environments/cpu/requirements.txt",
+        "gpu_tasks/devices/reference.py",
+    ):
+        assert path in files
+    assert PINS not in files
+    assert not [path for path in files if "__pycache__" in path]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    contents = {
+        "gpu_tasks/a.py": "a",
+        "gpu_tasks/payload/original/manifest.json": "{}",
+        "kernels/k.ptx": "k",
+        "kernels/SHA256SUMS": "s",
+        "plugins/no.py": "not ours",
+        "gpu_tasks/__pycache__/a.py": "cache",
+        "gpu_tasks/.hidden/a.py": "hidden",
+        "gpu_tasks/a.py.swp": "editor",
+        "gpu_tasks/payload/spring/manifest.json": "{}",
+        "gpu_tasks/payload/original/draw-00.npz": "pinned by the manifest",
+    }
+    for path, text in contents.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    write_pins(tmp_path)
+    return tmp_path
+
+
+def test_pins_are_a_sorted_sha256sum_file(tree: Path) -> None:
+    lines = (tree / PINS).read_text(encoding="utf-8").splitlines()
+    assert [line[66:] for line in lines] == [
+        "gpu_tasks/a.py",
+        "gpu_tasks/payload/original/manifest.json",
+        "kernels/SHA256SUMS",
+        "kernels/k.ptx",
+    ]
+    assert all(re.fullmatch(r"[0-9a-f]{64}  \S+", line) for line in lines)
+    assert verify_sources(tree).mismatches == []
+    assert verify_sources(tree).pins_sha256 == hashlib.sha256((tree / PINS).read_bytes()).hexdigest()
+
+
+def test_changed_missing_and_new_files(tree: Path) -> None:
+    pinned = {line[66:]: line[:64] for line in (tree / PINS).read_text(encoding="utf-8").splitlines()}
+    (tree / "gpu_tasks/a.py").write_text("b", encoding="utf-8")
+    (tree / "kernels/k.ptx").unlink()
+    (tree / "kernels/new.py").write_text("n", encoding="utf-8")
+    digest = {text: hashlib.sha256(text.encode()).hexdigest() for text in "bn"}
+    assert [(m.file, m.expected, m.found) for m in verify_sources(tree).mismatches] == [
+        ("gpu_tasks/a.py", pinned["gpu_tasks/a.py"], digest["b"]),
+        ("kernels/k.ptx", pinned["kernels/k.ptx"], "missing"),
+        ("kernels/new.py", "not pinned", digest["n"]),
+    ]
+
+
+@pytest.mark.parametrize("text", ["junk\n", "0" * 64 + " one-space\n", "0" * 64 + "  a\n" + "0" * 64 + "  a\n", "\0"])
+def test_damaged_pins(tree: Path, text: str) -> None:
+    (tree / PINS).write_text(text, encoding="utf-8")
+    with pytest.raises(VerificationMismatch, match=r"gpu_tasks/SOURCES\.sha256: line \d: expected"):
+        verify_sources(tree)
+
+
+def test_no_pins(tree: Path) -> None:
+    (tree / PINS).unlink()
+    with pytest.raises(VerificationMismatch, match="expected a file of pins"):
+        verify_sources(tree)

@@ -1,0 +1,143 @@
+"""A run put together from its parts: which outcome, for which reason, with what missing."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_tasks.programs.summarise import read_parts, run_record
+from gpu_tasks.records import (
+    Outcome,
+    Reason,
+    RunRecord,
+    read_record,
+    write_record,
+)
+
+RUN = read_record(Path("gpu_tasks/baselines/qda-original-a100.json"), RunRecord)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The parts of the baseline run, as its tasks would have left them."""
+    assert RUN.verify_payload is not None
+    sources = dataclasses.replace(RUN.verify_payload, subject="sources", payload=None)
+    parts = {"provision": RUN.provision, "verify-sources": sources, "verify-payload": RUN.verify_payload}
+    parts |= {f"validation-{v.draw:02d}": v for v in RUN.validations}
+    parts |= {f"round-{r.round:02d}": r for r in RUN.rounds}
+    for name, record in parts.items():
+        write_record(record, tmp_path / f"{name}.json")
+    return tmp_path
+
+
+def change(folder: Path, name: str, cls: type[Any], **fields: Any) -> None:
+    path = folder / f"{name}.json"
+    write_record(dataclasses.replace(read_record(path, cls), **fields), path)
+
+
+def fail(folder: Path, name: str, outcome: Outcome, code: str = "broken") -> None:
+    cls = type(next(p.record for p in read_parts(RUN.request, folder) if p.name == name))
+    change(folder, name, cls, outcome=outcome, reason=Reason(code, f"{code} indeed"))
+
+
+def remove(folder: Path, *prefixes: str) -> None:
+    for path in folder.iterdir():
+        if path.name.startswith(prefixes):
+            path.unlink()
+
+
+def summarised(folder: Path) -> RunRecord:
+    return run_record(RUN.request, read_parts(RUN.request, folder))
+
+
+def test_a_whole_run(folder: Path) -> None:
+    found = summarised(folder)
+    assert (found.outcome, found.reason) == (Outcome.OK, None)
+    assert found.summary == RUN.summary
+    assert found.validations == RUN.validations
+    assert found.rounds == RUN.rounds
+    assert found.kernel == RUN.kernel
+    assert (found.started_at, found.completed_at) == (RUN.started_at, RUN.completed_at)
+    assert found.energy_trust == "unverified"
+
+
+def test_nothing_ran(folder: Path) -> None:
+    remove(folder, "")
+    found = summarised(folder)
+    assert found.outcome is Outcome.INFRASTRUCTURE_FAILURE
+    assert found.reason is not None
+    assert found.reason.code == "parts_missing"
+    assert found.reason.message.startswith("did not run: provision, verify-sources, verify-payload, validation-00")
+    assert found.completed_at is None
+    assert found.energy_trust == "unavailable"
+    assert found.summary.draws_validated == 0
+
+
+def test_a_missing_part_is_an_infrastructure_failure(folder: Path) -> None:
+    remove(folder, "validation-04", "round-02")
+    found = summarised(folder)
+    assert found.outcome is Outcome.INFRASTRUCTURE_FAILURE
+    assert found.reason == Reason("parts_missing", "did not run: validation-04, round-02")
+    assert found.summary.draws_validated == 10
+
+
+def test_a_mismatch_explains_what_did_not_run(folder: Path) -> None:
+    fail(folder, "verify-payload", Outcome.VERIFICATION_MISMATCH, "payload_mismatch")
+    remove(folder, "validation", "round")
+    found = summarised(folder)
+    assert found.outcome is Outcome.VERIFICATION_MISMATCH
+    assert found.reason is not None
+    assert found.reason.code == "payload_mismatch"
+    assert found.reason.message.startswith("verify-payload: payload_mismatch indeed; did not run: validation-00")
+
+
+def test_a_later_failure_explains_nothing(folder: Path) -> None:
+    """A regression in a draw does not explain that another draw is missing, but outranks it."""
+    fail(folder, "validation-03", Outcome.REGRESSION, "prediction_mismatch")
+    remove(folder, "validation-04")
+    found = summarised(folder)
+    assert found.outcome is Outcome.REGRESSION
+    assert found.reason == Reason(
+        "prediction_mismatch", "validation-03: prediction_mismatch indeed; did not run: validation-04"
+    )
+    fail(folder, "validation-03", Outcome.INVALID_MEASUREMENT)
+    assert summarised(folder).outcome is Outcome.INFRASTRUCTURE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [
+        (Outcome.VERIFICATION_MISMATCH, Outcome.BAD_INPUT),
+        (Outcome.BAD_INPUT, Outcome.REGRESSION),
+        (Outcome.REGRESSION, Outcome.INFRASTRUCTURE_FAILURE),
+        (Outcome.INFRASTRUCTURE_FAILURE, Outcome.INVALID_MEASUREMENT),
+    ],
+)
+def test_the_worst_part_counts(folder: Path, worse: Outcome, better: Outcome) -> None:
+    fail(folder, "validation-01", better, "milder")
+    fail(folder, "round-05", worse, "first")
+    fail(folder, "round-06", worse, "second")
+    found = summarised(folder)
+    assert found.outcome is worse
+    assert found.reason == Reason("first", "round-05: first indeed")
+
+
+def test_a_part_of_another_run_is_refused(folder: Path) -> None:
+    (folder / "validation-04.json").write_bytes((folder / "validation-05.json").read_bytes())
+    found = summarised(folder)
+    assert found.outcome is Outcome.BAD_INPUT
+    assert found.reason is not None
+    assert "validation-04.json: $.draw: expected 4, found 5" in found.reason.message
+    assert [v.draw for v in found.validations] == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
+
+
+def test_a_damaged_part_is_named(folder: Path) -> None:
+    (folder / "round-03.json").write_text("{", encoding="utf-8")
+    found = summarised(folder)
+    assert found.outcome is Outcome.BAD_INPUT
+    assert found.reason is not None
+    assert "round-03.json: expected JSON" in found.reason.message
+    assert found.summary.rounds_valid == 6

@@ -1,0 +1,138 @@
+"""The command line: help without environments, params, refusals with their exit code."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local import cli, secrets
+from local.databases import databases, libpq_uri
+from local.errors import Usage
+from local.paths import ROOT, default_home
+from local.runs import parse_params, show
+
+SECRETS = secrets.Secrets(*(f"secret-{i}" for i in range(9)))
+
+
+def _nightly(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ) | {"NIGHTLY_HOME": str(home)}
+    environment.pop("NIGHTLY_ENVIRONMENTS", None)
+    system_python = Path(sys.base_prefix) / "bin" / "python3"  # a user's: pip, and none of our packages
+    command = [str(system_python), "-I", str(ROOT / "nightly"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["", "run", "up", "down", "status", "logs", "trigger", "sql", "test", "doctor"])
+def test_help_needs_no_environment_and_makes_nothing(command: str, tmp_path: Path) -> None:
+    result = _nightly(*command.split(), "--help", home=tmp_path / "home")
+    assert result.returncode == 0
+    assert "usage: nightly" in result.stdout
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["run", "--device", "abacus"], ["sql", "--csv", "--json", "SELECT 1"]])
+def test_unknown_words_are_bad_input(arguments: list[str], tmp_path: Path) -> None:
+    result = _nightly(*arguments, home=tmp_path / "home")
+    assert result.returncode == 2
+    assert not (tmp_path / "home").exists()
+
+
+def test_doctor_changes_nothing(tmp_path: Path) -> None:
+    result = _nightly("doctor", home=tmp_path / "home")
+    assert result.returncode == 0, result.stdout
+    assert "to be made when needed: scheduler" in result.stdout
+    assert not (tmp_path / "home").exists()
+
+
+def test_params_are_json_where_they_can_be_and_text_otherwise() -> None:
+    pairs = ["rounds=3", "draws=[0, 1]", "note=after a=b", "label=x", "repeats=null"]
+    assert parse_params(pairs, "reference") == {
+        "device": "reference",
+        "rounds": 3,
+        "draws": [0, 1],
+        "note": "after a=b",
+        "label": "x",
+        "repeats": None,
+    }
+
+
+@pytest.mark.parametrize("pairs", [["rounds"], ["=3"], ["a=1", "a=2"], ["device=cuda"]])
+def test_params_that_mean_nothing_are_refused(pairs: list[str]) -> None:
+    with pytest.raises(Usage, match="--param"):
+        parse_params(pairs, "reference")
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.text(max_size=20), max_size=5))
+def test_any_text_survives_as_a_param(values: dict[str, str]) -> None:
+    import json
+
+    pairs = [f"{key}={json.dumps(value)}" for key, value in values.items()]
+    assert parse_params(pairs, None) == values
+
+
+def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NIGHTLY_HOME", str(tmp_path))
+    assert default_home() == tmp_path
+    monkeypatch.delenv("NIGHTLY_HOME")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert default_home() == tmp_path / "data" / "kernel-nightly"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative/is/ignored")
+    assert default_home() == Path.home() / ".local" / "share" / "kernel-nightly"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert default_home() == Path("/var/lib/kernel-nightly")
+
+
+def test_secrets_are_made_once_and_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "secrets.json"
+    first = secrets.load(path)
+    assert secrets.load(path) == first
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(first.jwt_secret) >= 64
+    assert len({first.postgres_admin, first.owner, first.writer, first.reader}) == 4
+
+
+def test_a_users_server_gets_two_databases_named_after_its_dsn() -> None:
+    target = databases("postgresql://boss:p%40ss@db.example:6432/perf?sslmode=require", SECRETS, embedded=False)
+    assert (target.results, target.airflow_database) == ("perf", "perf_airflow")
+    assert libpq_uri(target.reader) == "postgresql://nightly_reader:secret-4@db.example:6432/perf?sslmode=require"
+
+
+@pytest.mark.parametrize("dsn", ["mysql://a/b", "not a dsn", ""])
+def test_other_databases_are_refused(dsn: str) -> None:
+    with pytest.raises(Usage, match="--dsn: expected"):
+        databases(dsn, SECRETS, embedded=False)
+
+
+def test_the_verdict_table_says_every_check() -> None:
+    result = {
+        "workload": "qda",
+        "device": "reference",
+        "verdict": "regression",
+        "exit": 1,
+        "agreement": {"agreed": 10999, "total": 11000},
+        "checks": {
+            "agreement": {"verdict": "regressed", "reason": "draw 3: index 17: expected 4, found 9"},
+            "energy": {"verdict": "unavailable", "reason": None},
+        },
+    }
+    text = show(result)
+    assert "agreement  regressed    draw 3: index 17: expected 4, found 9" in text
+    assert "energy     unavailable" in text
+    assert "10999 of 11000 predictions agree" in text
+    assert text.endswith("verdict: regression (exit 1, regression)")
+
+
+def test_every_command_is_carried_out_by_something() -> None:
+    from local import commands
+
+    parser = cli.build_parser()
+    (subparsers,) = [action for action in parser._actions if hasattr(action, "choices") and action.choices]
+    elsewhere = {"test", "doctor", "task", "pin"}
+    for name in set(subparsers.choices or ()) - elsewhere:
+        assert callable(getattr(commands, f"command_{name}"))

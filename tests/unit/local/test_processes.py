@@ -1,0 +1,67 @@
+"""Processes are found by their marker, ended politely, then by force, and die with their parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from local import processes
+
+SLEEP = [sys.executable, "-c", "print('up', flush=True); import time; time.sleep(60)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)",
+]
+PARENT = """
+import signal, subprocess, sys, time
+from local.processes import die_with_parent
+child = subprocess.Popen(["sleep", "60"], start_new_session=True, preexec_fn=die_with_parent(signal.SIGTERM))
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def _start(command: list[str], marker: Path | None = None) -> subprocess.Popen[str]:
+    environment = dict(os.environ) | ({processes.MARKER: str(marker)} if marker else {})
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def test_only_processes_of_this_home_are_found(tmp_path: Path) -> None:
+    mine, other = _start(SLEEP, tmp_path / "a"), _start(SLEEP, tmp_path / "ab")
+    try:
+        assert processes.marked(tmp_path / "a") == [mine.pid]
+    finally:
+        for process in (mine, other):
+            process.kill()
+            process.wait()
+
+
+def test_end_kills_what_ignores_sigterm() -> None:
+    process = _start(STUBBORN)
+    processes.end([process.pid], grace_s=0.2)
+    assert process.wait(timeout=5) == -signal.SIGKILL
+
+
+def test_end_lets_a_polite_process_go_by_itself() -> None:
+    process = _start(SLEEP)
+    processes.end([process.pid], grace_s=5)
+    assert process.wait(timeout=5) == -signal.SIGTERM
+
+
+def test_child_dies_when_its_parent_is_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert processes.is_alive(child)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 5
+    while processes.is_alive(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not processes.is_alive(child)
