@@ -33,7 +33,6 @@ from kernels.instructions import (
     select,
     shared_array,
     store,
-    to_float,
     warp_sum,
     zero,
 )

@@ -98,7 +98,7 @@ def fused(x, labels, q, predictions, status):
     first_offset = load("shared.u16", own_list, into=move(0), when=compare("ne", count, 0))
     first_row = add(samples, first_offset)
     centre = [load("shared.f32", first_row, 4 * i) for i in range(FEATURES)]
-    sums = _sum_members(samples, own_list, count, first_offset, centre, at.lane)
+    sums = _sum_members(samples, (own_list, count), first_offset, centre, at.lane)
     own_moments = multiply_add(at.warp, 4 * MOMENT_ROW, moments)
     pair = _sum_over_lanes(sums, at.lane)
     holds_moments = compare("lt", at.lane, MOMENTS // 2)
@@ -160,13 +160,13 @@ def _list_members(labels: list[Register], own_list: Register, at: Position) -> R
 
 def _sum_members(
     samples: Register,
-    own_list: Register,
-    count: Register,
+    members: tuple[Register, Register],
     first_offset: Register,
     centre: list[Register],
     lane: Register,
 ) -> list[Register]:
     """This lane's part of the moments about the centre, packed; entry 0, the count, is left at 0."""
+    own_list, count = members
     sums = [zero() for _ in range(packed(FEATURES, FEATURES) + 1)]
     place = multiply_add(lane, 2, own_list)
     index, done = move(lane), move(0)

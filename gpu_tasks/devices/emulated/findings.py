@@ -56,7 +56,10 @@ class KernelFinding(BadInput):
 
     def __init__(self, fault: Fault, kernel: str, line: int, block_size: int, other: Access | None) -> None:
         self.kernel, self.line, self.address, self.other = kernel, line, fault.address, other
-        self.block, self.thread = (None, None) if fault.thread is None else divmod(fault.thread, block_size)
+        self.block: int | None = None
+        self.thread: int | None = None
+        if fault.thread is not None:
+            self.block, self.thread = divmod(fault.thread, block_size)
         where = "" if fault.thread is None else f", block {self.block}, thread {self.thread}"
         earlier = f" {other}" if other else ""
         super().__init__(fault.code, f"kernel {kernel}, PTX line {line}{where}: {fault.message}{earlier}")

@@ -98,7 +98,8 @@ class Machine:
             granule = 2 if any(i.mnemonic.endswith("16") for i in self.kernel.code) else 4
             for memory in (self.memory, self.shared):
                 across = memory is self.memory
-                memory.races = RaceDetector(memory.data.size, granule, self.threads, self.block, across_blocks=across)
+                geometry = (self.threads, self.block)
+                memory.races = RaceDetector(memory.data.size, granule, geometry, memory.describe, across_blocks=across)
 
     def _check_control(self, instruction: Instruction) -> int:
         """Check an instruction of control flow; where a branch goes, 0 for everything else."""

@@ -69,7 +69,7 @@ class Memory:
         self._data = {size: data.view(kind) for size, kind in RAW_TYPES.items()}
         self._written = {size: written.view(kind) for size, kind in RAW_TYPES.items()}
 
-    def load(self, lanes: Lanes, place: Place, size: int, step: int) -> Array:
+    def load(self, lanes: Lanes, place: Place, size: int, step: int) -> Any:
         """Values at ``place`` as unsigned integers of ``size`` bytes; refuses unwritten ones and races."""
         index = place.positions // size
         if not place.settled:
@@ -86,6 +86,10 @@ class Memory:
             self.races.write(lanes, place.positions, size, place.extent, step)
         self._data[size][place.positions // size] = values
         self.mark(place.positions, size, written=True)
+
+    def describe(self, position: int) -> tuple[int, str]:
+        """Byte offset and name of the buffer or shared memory that a position in the flat data belongs to."""
+        raise NotImplementedError
 
     def mark(self, positions: npt.NDArray[np.int64], size: int, *, written: bool) -> None:
         """Set whether bytes count as written."""
@@ -125,6 +129,11 @@ class GlobalMemory(Memory):
         self.data[buffer.start :][: buffer.size] = POISON_BYTE
         self.written[buffer.start :][: buffer.size] = 0
 
+    def describe(self, position: int) -> tuple[int, str]:
+        """Byte offset in a buffer, and its name."""
+        buffer = next(each for each in reversed(self.buffers) if each.start <= position)
+        return position - buffer.start, buffer.name
+
     def prepare(self, writable: set[int]) -> None:
         """Set which buffers the coming launch may write, by address."""
         for buffer in self.buffers:
@@ -152,10 +161,14 @@ class SharedMemory(Memory):
     """Shared memory of all blocks of a launch, one after the other."""
 
     def __init__(self, bytes_per_block: int, threads: int, block: int) -> None:
-        stride = -(-bytes_per_block // 8) * 8
-        super().__init__(stride * (threads // block))
+        self.stride = -(-bytes_per_block // 8) * 8  # from one block's memory to the next in the flat data
+        super().__init__(self.stride * (threads // block))
         self._bytes_per_block = bytes_per_block
-        self._starts = np.arange(threads, dtype=np.int64) // block * stride
+        self._starts = np.arange(threads, dtype=np.int64) // block * self.stride
+
+    def describe(self, position: int) -> tuple[int, str]:
+        """Address within the block."""
+        return position % self.stride, "shared memory"
 
     def reset(self) -> None:
         """Nothing is written at the start of a launch."""

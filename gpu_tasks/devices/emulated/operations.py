@@ -1,9 +1,9 @@
 """What the instructions on registers mean: full mnemonic, types of result and operands, and a function of arrays.
 
-A mnemonic that is not in ``OPERATIONS``, ``WARP_OPERATIONS`` or ``instructions`` does not exist here. Floats carry ``.rn`` because
-without it ptxas may contract operations and the text would not fix the result. numpy's float32 ``+ - *`` and
-``sqrt`` are IEEE 754 round-to-nearest-even with subnormals, which is what the instructions without ``.ftz`` do. Values of wider
-type are rounded once when they are stored to the destination register.
+A mnemonic that is not in ``OPERATIONS``, ``WARP_OPERATIONS`` or ``instructions`` does not exist here. Floats carry
+``.rn`` because without it ptxas may contract operations and the text would not fix the result. numpy's float32
+``+ - *`` and ``sqrt`` are IEEE 754 round-to-nearest-even with subnormals, which is what the instructions without
+``.ftz`` do. A result of a wider type is rounded once, when it is stored to the destination register.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _shuffle(mode: str) -> Callable[..., Array]:
     return shuffle
 
 
-def _ballot(votes: Array) -> Array:
+def _ballot(votes: Array) -> Any:
     return (votes * (np.uint32(1) << np.arange(WARP, dtype=np.uint32))).sum(axis=1, keepdims=True, dtype=np.uint32)
 
 

@@ -40,7 +40,7 @@ _HEADER = [
         (r"\{", "'{'"),
     )
 ]
-_DECLARE = re.compile(rf"\.reg\s+\.(\w+)\s+(%[A-Za-z_]\w*)(?:<(\d{{1,5}})>)?\s*;", re.ASCII)
+_DECLARE = re.compile(r"\.reg\s+\.(\w+)\s+(%[A-Za-z_]\w*)(?:<(\d{1,5})>)?\s*;", re.ASCII)
 _SHARED = re.compile(rf"\.shared\s+\.align\s+(\d{{1,3}})\s+\.b8\s+({_NAME})\s*\[(\d{{1,9}})\]\s*;", re.ASCII)
 _LABEL = re.compile(rf"({_NAME})\s*:", re.ASCII)
 _INSTRUCTION = re.compile(r"(?:@(!?)(%\w+)\s+)?([a-z]\w*(?:\.\w+)*)(?=[\s;])\s*([^;]*);", re.ASCII)

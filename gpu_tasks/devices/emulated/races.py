@@ -8,7 +8,8 @@ found whichever of the two happens to come first, as long as both are executed.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from gpu_tasks.devices.emulated.findings import Fault
 from gpu_tasks.devices.emulated.operations import WARP
 
 IntArray = npt.NDArray[Any]
+Describe = Callable[[int], tuple[int, str]]
 
 
 class _Read(NamedTuple):
@@ -29,15 +31,27 @@ class _Read(NamedTuple):
     step: int
 
 
+class _Accesses(NamedTuple):
+    """Earlier accesses, one for each place in question: who (-1: nobody) and at which step."""
+
+    kind: str
+    threads: IntArray
+    steps: IntArray
+
+
 class RaceDetector:
     """Last writer of every place and all reads since the last barrier; a place has ``granule`` bytes.
 
-    ``granule`` is the smallest access of the kernel to the space, so that neighbouring 16-bit values are told
-    apart. ``across_blocks`` is true for global memory, where a barrier of one block orders nothing for the others.
+    ``granule`` is the smallest access of the kernel, so that neighbouring 16-bit values are told apart.
+    ``across_blocks`` is true for global memory, where a barrier of one block orders nothing for the others.
+    ``describe`` turns a position into an address and a name, for reports.
     """
 
-    def __init__(self, size: int, granule: int, threads: int, block: int, *, across_blocks: bool) -> None:
-        self._granule, self._block, self._across_blocks = granule, block, across_blocks
+    def __init__(
+        self, size: int, granule: int, geometry: tuple[int, int], describe: Describe, *, across_blocks: bool
+    ) -> None:
+        threads, self._block = geometry
+        self._granule, self._across_blocks, self._describe = granule, across_blocks, describe
         self._writer = np.full(-(-size // granule), -1, np.int32)
         self._written_at = np.zeros(self._writer.size, np.int32)
         self._written_low, self._written_high = self._writer.size * granule, 0
@@ -64,7 +78,7 @@ class RaceDetector:
         for part in range(0, size, self._granule):
             places = (positions + part) // self._granule
             if compare:
-                self._compare("write", self._writer[places], self._written_at[places], "read", threads, places)
+                self._compare(self._writers_of(places), "read", threads, places)
             self._reads.append(_Read(threads, places, *extent, step))
 
     def write(self, lanes: Any, positions: IntArray, size: int, extent: tuple[int, int], step: int) -> None:
@@ -72,37 +86,36 @@ class RaceDetector:
         threads = self._all_threads[lanes]
         for part in range(0, size, self._granule):
             places = (positions + part) // self._granule
-            self._compare("write", self._writer[places], self._written_at[places], "write", threads, places)
+            self._compare(self._writers_of(places), "write", threads, places)
             self._writer[places] = threads
             self._written_at[places] = step
-            lost = self._writer[places] != threads
-            if lost.any():
-                first = int(np.flatnonzero(lost)[0])
-                self._report("write", self._writer[places[first]], step, "write", threads[first], places[first])
+            together = self._writers_of(places)  # two writes of one instruction to one place: one of them is lost
+            for lost in np.flatnonzero(together.threads != threads)[:1]:
+                self._report(together, lost, "write", threads[lost], places[lost])
             for earlier in self._reads:
                 if earlier.low < extent[1] and extent[0] < earlier.high:
                     hit = np.flatnonzero(self._written_at[earlier.places] == step)
-                    places_hit, readers = earlier.places[hit], earlier.threads[hit]
-                    read_at = np.full(hit.size, earlier.step)
-                    self._compare("read", readers, read_at, "write", self._writer[places_hit], places_hit)
+                    readers = _Accesses("read", earlier.threads[hit], np.full(hit.size, earlier.step))
+                    self._compare(readers, "write", self._writer[earlier.places[hit]], earlier.places[hit])
         self._written_low = min(self._written_low, extent[0])
         self._written_high = max(self._written_high, extent[1])
 
-    def _compare(
-        self, first_kind: str, first: IntArray, first_step: IntArray, kind: str, threads: IntArray, places: IntArray
-    ) -> None:
-        """Refuse pairs of different threads (-1: nobody) that no barrier has ordered."""
-        suspects = np.flatnonzero((first >= 0) & (first != threads))
+    def _writers_of(self, places: IntArray) -> _Accesses:
+        return _Accesses("write", self._writer[places], self._written_at[places])
+
+    def _compare(self, earlier: _Accesses, kind: str, threads: IntArray, places: IntArray) -> None:
+        """Refuse pairs of different threads that no barrier has ordered."""
+        suspects = np.flatnonzero((earlier.threads >= 0) & (earlier.threads != threads))
         if not suspects.size:
             return
-        earlier, later, step = first[suspects], threads[suspects], first_step[suspects]
-        by_block = (earlier // self._block == later // self._block) & (step < self._block_barrier)
-        by_warp = (earlier // WARP == later // WARP) & (step < self._warp_barrier[later // WARP])
-        unordered = ~(by_block | by_warp)
-        if unordered.any():
-            which = int(np.flatnonzero(unordered)[0])
-            self._report(first_kind, earlier[which], step[which], kind, later[which], places[suspects[which]])
+        first, second, step = earlier.threads[suspects], threads[suspects], earlier.steps[suspects]
+        by_block = (first // self._block == second // self._block) & (step < self._block_barrier)
+        by_warp = (first // WARP == second // WARP) & (step < self._warp_barrier[second // WARP])
+        for unordered in suspects[~(by_block | by_warp)][:1]:
+            self._report(earlier, unordered, kind, threads[unordered], places[unordered])
 
-    def _report(self, first_kind: str, first: int, first_step: int, kind: str, thread: int, place: int) -> None:
-        message = f"{kind} of the same {self._granule} bytes with no barrier since a"
-        raise Fault("race", message, int(thread), int(place) * self._granule, (first_kind, int(first), int(first_step)))
+    def _report(self, earlier: _Accesses, index: int, kind: str, thread: int, place: int) -> NoReturn:
+        address, what = self._describe(int(place) * self._granule)
+        message = f"{kind} of byte {address} of {what} with no barrier since a"
+        other = (earlier.kind, int(earlier.threads[index]), int(earlier.steps[index]))
+        raise Fault("race", message, int(thread), address, other)
