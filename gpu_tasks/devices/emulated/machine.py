@@ -25,7 +25,7 @@ MAX_BLOCK = 1024
 MAX_THREADS = 1 << 20  # this emulator's; hardware admits more
 STATIC_SHARED_LIMIT = 48 * 1024
 SHARED_LIMIT = {"sm_80": 163 * 1024, "sm_90": 227 * 1024}  # a block's, opted in (CUDA programming guide, table 21)
-INSTRUCTION_LIMIT = 100_000
+INSTRUCTION_LIMIT = 50_000
 _CONTROL = {"bra": 1, "ret": 0, "bar.sync": 1}  # operands
 
 

@@ -22,7 +22,7 @@ _NAME, _REG, _INT = r"[A-Za-z_$][\w$]*", r"%[A-Za-z_]\w*(?:\.[xyz])?", r"-?(?:0[
 _BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _OPERAND = re.compile(
     rf"(?P<register>{_REG})|(?P<float>0[fF][0-9a-fA-F]{{8}})|(?P<integer>{_INT})|(?P<symbol>{_NAME})"
-    rf"|\[\s*(?P<base>{_REG}|{_NAME})\s*(?:\+?\s*(?P<offset>{_INT}))?\s*\]"
+    rf"|\[\s*(?P<base>{_REG}|{_NAME})\s*(?:(?P<sign>[+-])\s*(?P<offset>{_INT}))?\s*\]"
     rf"|\{{\s*(?P<vector>{_REG}(?:\s*,\s*{_REG})*)\s*\}}",
     re.ASCII,
 )
@@ -210,8 +210,9 @@ def _operand(match: re.Match[str]) -> Operand:
         return Symbol(found["symbol"])
     if found["vector"]:
         return Vector(tuple(Register(name.strip()) for name in found["vector"].split(",")))
-    base = found["base"]
-    return Address(Register(base) if base.startswith("%") else Symbol(base), _integer(found["offset"] or "0"))
+    base, offset = found["base"], _integer(found["offset"] or "0")
+    base_operand = Register(base) if base.startswith("%") else Symbol(base)
+    return Address(base_operand, -offset if found["sign"] == "-" else offset)
 
 
 def _integer(text: str) -> int:
