@@ -51,9 +51,9 @@ QUERIES_PER_BLOCK = 32  # one for each lane of a warp
 SCORE_GRID = (32, 1, 1)
 SCORE_BLOCK = (CLASSES * 32, 1, 1)  # one warp for each class
 
-# A pivot of the factorisation under this part of its diagonal entry is rounding error: each of up to eight
-# eliminations leaves an error of the order of 2**-24 of the entry, and 2**-20 is twice their sum.
-SINGULAR_BELOW = 2.0**-20
+# A pivot below this part of its feature's second moment may be nothing but rounding: a sum of a hundred squares and
+# its elimination can be wrong by 2**-18 of it. On the frozen draws no pivot comes below 2**-12 (record) or 2**-5.
+SINGULAR_BELOW = 2.0**-18
 LN_2 = 0.6931471805599453
 
 
@@ -118,14 +118,13 @@ def factorise(moments: list[Register]) -> tuple[Model, Register]:
     per_sample = reciprocal(moments[0])
     mean = [fmul(moments[packed(row, 0)], per_sample) for row in range(1, FEATURES + 1)]
     negated = [fneg(value) for value in mean]
-    matrix = [
-        [
-            fma(negated[column], mean[row], fmul(moments[packed(row + 1, column + 1)], per_sample))
-            for column in range(row + 1)
-        ]
-        for row in range(FEATURES)
+    raw = [
+        [fmul(moments[packed(row + 1, column + 1)], per_sample) for column in range(row + 1)] for row in range(FEATURES)
     ]
-    floors = [fmul(matrix[row][row], literal(SINGULAR_BELOW)) for row in range(FEATURES)]
+    matrix = [
+        [fma(negated[column], mean[row], raw[row][column]) for column in range(row + 1)] for row in range(FEATURES)
+    ]
+    floors = [fmul(raw[row][row], literal(SINGULAR_BELOW)) for row in range(FEATURES)]
     multipliers: list[Register] = []
     weights: list[Register] = []
     log_determinant = regular = None

@@ -2,7 +2,7 @@
 
 ``stats`` takes 125 samples a block and leaves ten classes' partial moments; in ``score`` every block merges the
 eight partial sums, factorises all ten covariances and scores its 32 queries. No class is whole in any block of
-``stats``, so the moments are taken about the first sample of the draw, which every block can read.
+``stats``, so the moments are taken about the mean of the first four samples of the draw, which every block can read.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from kernels.instructions import (
     emit,
     fadd,
     fma,
+    fmul,
     fsub,
     global_pointer,
     leading_zeros,
@@ -63,6 +64,7 @@ SAMPLES_PER_PART = SAMPLES // PARTS
 PART_ROW = 64  # words of one class in one part: 55 moments, two for each lane
 SAMPLE_ROW = FEATURES + 1  # words of one staged sample: 1, x0 ... x8
 THREADS = 512
+CENTRE_SAMPLES = 4  # of one sample, an outlying one lets the error of score differences grow beyond 5 %
 
 
 @kernel(
@@ -113,7 +115,7 @@ def _labels_of_part(labels: Register, part: Register, lane: Register) -> list[Re
 
 
 def _stage_centred(x: Register, samples: Register, at) -> None:
-    """Copy the part's samples to shared memory as rows (1, x - first sample of the draw)."""
+    """Copy the part's samples to shared memory as rows (1, x - centre)."""
     words = SAMPLES_PER_PART * FEATURES
     fetched = []
     for start in range(0, words, THREADS):
@@ -121,7 +123,7 @@ def _stage_centred(x: Register, samples: Register, at) -> None:
         inside = compare("lt", index, words)
         row, column = divide_by(FEATURES, index)
         value = load("global.nc.f32", element(x, multiply_add(at.block, words, index)), into=zero(), when=inside)
-        centre = load("global.nc.f32", element(x, column), into=zero(), when=inside)
+        centre = _centre(x, column, inside)
         fetched.append((inside, row, column, value, centre))
     for inside, row, column, value, centre in fetched:
         target = multiply_add(multiply_add(row, SAMPLE_ROW, column), 4, samples)
@@ -129,6 +131,15 @@ def _stage_centred(x: Register, samples: Register, at) -> None:
     one = literal(1.0)
     own_row = multiply_add(at.thread, 4 * SAMPLE_ROW, samples)
     store("shared.f32", own_row, one, when=compare("lt", at.thread, SAMPLES_PER_PART))
+
+
+def _centre(x: Register, feature: Register, when: Register | None = None) -> Register:
+    """Mean of a feature over the first samples of the draw: the same bits wherever it is computed."""
+    column = element(x, feature)
+    values = [
+        load("global.nc.f32", column, 4 * FEATURES * sample, into=zero(), when=when) for sample in range(CENTRE_SAMPLES)
+    ]
+    return fmul(_sum_in_order(values), literal(1.0 / CENTRE_SAMPLES))
 
 
 def _accumulate_members(products: list, members: Register, group: int) -> None:
@@ -165,7 +176,7 @@ def score(partial, x, q, predictions, status):
     query, exists = own_query(at)
     row = element(q, query, 4 * FEATURES)
     features = [load("global.nc.f32", row, 4 * i, into=zero(), when=exists) for i in range(FEATURES)]
-    centre = [load("global.nc.f32", x, 4 * i) for i in range(FEATURES)]
+    centre = [_centre(x, move(feature)) for feature in range(FEATURES)]
 
     own = element(partial, multiply_add(at.warp, PART_ROW, at.lane))
     has_high = compare("lt", at.lane, TRIANGLE - 32)

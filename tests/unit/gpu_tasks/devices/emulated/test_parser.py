@@ -36,7 +36,7 @@ def test_a_module_becomes_a_kernel():
 
 def test_comments_count_as_blank_and_keep_the_line_numbers():
     kernel = parse(module("// mov.u32 %r0, 1;\n/* mov.u32\n%r0, 2; */ mov.u32 %r0, 3; // last"))
-    assert [(i.line, i.mnemonic) for i in kernel.code][0] == (FIRST_LINE + 2, "mov.u32")
+    assert next((i.line, i.mnemonic) for i in kernel.code) == (FIRST_LINE + 2, "mov.u32")
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.split(".entry ")[1].split("(")[0])
