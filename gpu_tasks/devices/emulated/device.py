@@ -120,6 +120,11 @@ class EmulatedQda:
     def close(self) -> None:
         """Nothing to free."""
 
+    @property
+    def machines(self) -> list[Machine]:
+        """The machine of each launch, to look into after a run: trace, shared memory."""
+        return [step.machine for step in self._steps]
+
     def _bind(self, launch: Launch, text: str, check_races: bool) -> _Step:
         kernel = parse(text)
         if kernel.name != launch.entry:

@@ -28,7 +28,7 @@ FUSED_SCORES = 36000 + 20000 + 2560  # bytes of samples, lists and moments befor
 
 def scores_of(device: EmulatedQda) -> np.ndarray:
     """(1000, 10) scores that the blocks of the latest run left in shared memory: class by query in each block."""
-    machine = device._steps[-1].machine
+    machine = device.machines[-1]
     start = machine.kernel.shared.get("scores", FUSED_SCORES)
     blocks = machine.shared.data.reshape(32, machine.shared.stride)[:, start : start + 4 * 320]
     return np.ascontiguousarray(blocks).view(np.float32).reshape(32, 10, 32).transpose(0, 2, 1).reshape(-1, 10)[:1000]

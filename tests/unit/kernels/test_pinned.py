@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gpu_tasks.devices.emulated.machine import Machine
 from gpu_tasks.devices.emulated.manifest import COMMITTED, read_manifest
+from gpu_tasks.devices.emulated.memory import GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
+from tests.unit.gpu_tasks.devices.emulated.launching import module
 
 FOLDER = COMMITTED.parent
 FILES = sorted(FOLDER.glob("*.ptx"))
@@ -86,3 +89,29 @@ def test_the_ceiling_leaves_room_for_every_launch():
     for variant in read_manifest(COMMITTED).variants.values():
         for launch in variant.launches:
             assert max(REGISTER_CEILING.values()) * launch.block[0] <= 65536
+
+
+def test_explain_describes_every_launch_and_calls_its_estimate_modelled(capsys):
+    from kernels.__main__ import main
+
+    assert main(["explain"]) == 0
+    report = capsys.readouterr().out
+    for variant in read_manifest(COMMITTED).variants.values():
+        for launch in variant.launches:
+            assert f"{launch.entry} ({launch.grid[0]} x {launch.block[0]}), {launch.ptx}" in report
+    for line in report.splitlines():
+        assert " us " not in line or "modelled" in line
+
+
+def test_the_critical_path_follows_dependences():
+    from kernels.explain import critical_path
+
+    independent = "mov.u32 %r4, 1; mov.u32 %r5, 1; add.u32 %r6, %r4, 1; add.u32 %r7, %r5, 1;"
+    dependent = "mov.u32 %r4, 1; add.u32 %r5, %r4, 1; add.u32 %r6, %r5, 1; add.u32 %r7, %r6, 1;"
+    lengths = []
+    for body in (independent, dependent):
+        machine = Machine(parse(module(body)), GlobalMemory(), (1, 1, 1), (32, 1, 1))
+        machine.run([0], set())
+        lengths.append(critical_path(machine))
+    assert lengths[0] < lengths[1]
+    assert lengths[1] >= 4 * 4
