@@ -31,8 +31,16 @@ class Ports:
     worker_logs: int
 
 
-def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, schedule: str) -> dict[str, str]:
-    """Environment of every Airflow process; ``schedule`` is a cron line or "none"."""
+@dataclass(frozen=True)
+class Schedule:
+    """When the night runs: a cron line or "none", from ``start_date`` (ISO 8601) on."""
+
+    cron: str
+    start_date: str
+
+
+def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, schedule: Schedule) -> dict[str, str]:
+    """Environment of every Airflow process."""
     api = f"http://127.0.0.1:{ports.api}"
     airflow = {
         "CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -71,8 +79,9 @@ def settings(home: Home, target: Databases, secrets: Secrets, ports: Ports, sche
             "NIGHTLY_GPU_PYTHON": str(environments.python(home, "cpu")),
             "NIGHTLY_RUNS": str(home.runs),
             "NIGHTLY_RECORDS": str(home.records),
-            "NIGHTLY_PAYLOADS": str(home.payloads),
-            "NIGHTLY_SCHEDULE": schedule,
+            "NIGHTLY_PAYLOADS": os.environ.get("NIGHTLY_PAYLOADS") or str(home.payloads),
+            "NIGHTLY_SCHEDULE": schedule.cron,
+            "NIGHTLY_START_DATE": schedule.start_date,
             "NIGHTLY_GPU_POOL": GPU_POOL,
         }
     )

@@ -121,7 +121,7 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
 def _gpu_program(home: Home, arguments: list[str]) -> int:
     environments.ensure(home, "cpu")
     interpreter = environments.python(home, "cpu")
-    os.environ["PYTHONPATH"] = str(ROOT)
+    os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in
     os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
     os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted
 
@@ -133,8 +133,4 @@ def _inside_scheduler(home: Home) -> bool:
 def _continue_in_scheduler(home: Home, argv: list[str]) -> None:
     interpreter = environments.python(home, "scheduler")
     environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
-    os.execve(interpreter, [str(interpreter), "-m", "local.cli", *argv], environment)  # noqa: S606 - no shell is wanted
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    os.execve(interpreter, [str(interpreter), str(ROOT / "nightly"), *argv], environment)  # noqa: S606 - no shell

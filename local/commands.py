@@ -23,7 +23,7 @@ DEFAULT_SCHEDULE = "0 2 * * *"
 
 def command_run(home: Home, arguments: argparse.Namespace) -> int:
     """One night from trigger to verdict."""
-    params = runs.parse_params(arguments.param, arguments.device)
+    params = runs.accept_params(home, arguments.param, arguments.device)
     home.create()
     with (
         exclusive(home.locks / "run", "another `nightly run`"),
@@ -88,7 +88,7 @@ def command_logs(home: Home, arguments: argparse.Namespace) -> int:
 
 def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
     """Queue a run and return at once."""
-    params = runs.parse_params(arguments.param, arguments.device)
+    params = runs.accept_params(home, arguments.param, arguments.device)
     running = stack.Stack(home, arguments.dsn).state()
     if running is None or not running.airflow_ready:
         raise Usage("trigger: expected a running stack, found none; `nightly up` first, or use `nightly run`")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine
 
-from gpu_tasks.records import Outcome
+from gpu_tasks.records import BadInput
 from local.errors import LauncherError, Usage
+from local.paths import ROOT, Home
 from local.rest import FINISHED, Airflow
 from local.stack import Stack
 
-DAG_ID = "nightly_qda"
+WORKLOAD = "qda"
+DAG_ID = f"nightly_{WORKLOAD}"
 RUN_PREFIX = "run__"
 DAG_TIMEOUT_S = 90
 POLL_S = 0.5
@@ -38,14 +42,31 @@ def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
     return params
 
 
+def accept_params(home: Home, pairs: list[str], device: str | None) -> dict[str, Any]:
+    """The params of a run, refused here already, before anything is started, when the first task would refuse them."""
+    from regression.nights.params import build_request
+
+    params = parse_params(pairs, device)
+    folders = [Path(os.environ.get("NIGHTLY_PAYLOADS") or home.payloads), ROOT / "gpu_tasks" / "payload"]
+    try:
+        build_request(
+            params,
+            workload=WORKLOAD,
+            dag_id=DAG_ID,
+            dag_run_id="",
+            trigger="manual",
+            logical_date=None,
+            payload_folders=folders,
+        )
+    except BadInput as error:
+        raise Usage(f"param {error.message}") from None
+    return params
+
+
 def queue(stack: Stack, params: dict[str, Any], *, prefix: str) -> str:
-    """Trigger the DAG with ``params`` and return the id of the run; refuses params that the DAG does not have."""
+    """Trigger the DAG with ``params`` and return the id of the run."""
     client = stack.airflow()
-    dag = make_available(client)
-    known = sorted(dag["params"])
-    unknown = sorted(params.keys() - dag["params"].keys())
-    if unknown:
-        raise Usage(f"param {unknown[0]}: expected one of {', '.join(known)}, found no such param")
+    make_available(client)
     if prefix == RUN_PREFIX:
         _fail_orphans(client)
     run_id = f"{prefix}{datetime.now(UTC).isoformat(timespec='milliseconds')}"
@@ -53,12 +74,10 @@ def queue(stack: Stack, params: dict[str, Any], *, prefix: str) -> str:
     return run_id
 
 
-def make_available(client: Airflow) -> dict[str, Any]:
-    """Wait until Airflow knows the DAG, let it run, and return its details."""
-    dag = _wait_for_dag(client)
-    if dag["is_paused"]:
+def make_available(client: Airflow) -> None:
+    """Wait until Airflow knows the DAG, and let it run."""
+    if _wait_for_dag(client)["is_paused"]:
         client.unpause(DAG_ID)
-    return dag
 
 
 def follow(stack: Stack, run_id: str, say: Callable[[str], None]) -> str:
@@ -94,7 +113,7 @@ def verdict(stack: Stack, run_id: str) -> dict[str, Any]:
     engine = create_engine(stack.databases().reader)
     try:
         with engine.connect() as connection:
-            return dict(run_verdict(connection, DAG_ID, run_id))
+            return run_verdict(connection, DAG_ID, run_id).as_json()
     finally:
         engine.dispose()
 
@@ -113,10 +132,9 @@ def show(result: dict[str, Any]) -> str:
     rows += [(name, check["verdict"], check["reason"] or "") for name, check in result["checks"].items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}".rstrip() for name, word, reason in rows]
-    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "nothing ran"
-    outcome = Outcome.from_exit_code(result["exit"])
+    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "no predictions were made"
     subject = f"{result['workload']} on {result['device'] or 'no device'}: {agreed}"
-    ending = f"verdict: {result['verdict']} (exit {result['exit']}, {outcome.value.replace('_', ' ')})"
+    ending = f"verdict: {result['verdict'].replace('_', ' ')} (exit {result['exit']})"
     return "\n".join([*lines, "", subject, ending])
 
 

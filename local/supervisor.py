@@ -157,7 +157,8 @@ class Supervisor:
         self._publish()
         ports = airflow.Ports(self.state.api_port, free_port())
         target = self._targets()
-        self._environment = airflow.settings(self.home, target, self.secrets, ports, schedule)
+        night = airflow.Schedule(schedule, _first_start(self.home))
+        self._environment = airflow.settings(self.home, target, self.secrets, ports, night)
         airflow.write_password_file(self.home, self.secrets)
         lock_hash = environments.folder(self.home, "scheduler").name
         self._once("airflow", lock_hash, lambda: airflow.migrate(self._environment, self.home.logs / "migrate.log"))
@@ -250,6 +251,14 @@ def _furnish(client: Airflow, target: Databases) -> None:
             "description": "Results database, writer role",
         }
     )
+
+
+def _first_start(home: Home) -> str:
+    """When this installation first had Airflow: no night before that is made up for."""
+    marker = home.folder / "first-start"
+    if not marker.exists():
+        write_text_atomically(utc_now(), marker)
+    return marker.read_text()
 
 
 def _remembered_ports(home: Home) -> dict[str, int]:

@@ -36,14 +36,11 @@ class ArrayLayout:
     def npy_header(self) -> bytes:
         """The .npy version 1.0 header of this array, byte for byte as numpy writes it.
 
-        Written out so that the files do not depend on the numpy version that builds them. numpy leaves room for
-        the first dimension to grow to 21 digits, then fills with spaces to a multiple of 64 bytes.
+        Written out so that the files do not depend on the numpy version that builds them. numpy fills with spaces to
+        a multiple of 64 bytes, which is 128 for any array of one or two dimensions.
         """
         text = f"{{'descr': '{self.descr}', 'fortran_order': False, 'shape': {self.shape!r}, }}"
-        if self.shape:
-            text += " " * (21 - len(repr(self.shape[0])))
-        padding = -(len(text) + 11) % 64
-        body = text.encode("latin-1") + b" " * padding + b"\n"
+        body = text.ljust(NPY_HEADER_BYTES - 11).encode("ascii") + b"\n"
         return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(body)) + body
 
 

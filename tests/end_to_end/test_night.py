@@ -73,7 +73,7 @@ def test_ctrl_c_ends_the_run_and_everything_it_started(installation: Installatio
 
 @pytest.mark.parametrize(
     ("param", "said"),
-    [("roundz=3", "param roundz: expected one of"), ("rounds=0", "rounds"), ("payload=../x", "payload")],
+    [("roundz=3", "param roundz"), ("rounds=0", "rounds"), ("payload=../x", "payload")],
 )
 def test_params_that_mean_nothing_are_bad_input(installation: Installation, param: str, said: str) -> None:
     refused = installation.nightly("run", "--param", param)

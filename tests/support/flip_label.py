@@ -1,8 +1,8 @@
 """The GPU task programs with one label of one draw wrong, for tests of what follows from a regression.
 
 ``flipping_python(folder, draw, index)`` writes an executable that stands in for the Python of the GPU tasks: called
-with ``-m gpu_tasks validate --draw DRAW ...`` it adds one to the predicted class of query INDEX, in the eager run and in
-every replay alike; everything else runs unchanged.
+with ``-m gpu_tasks validate --draw DRAW ...`` it adds one to the predicted class of query INDEX, in the eager run and
+in every replay alike; everything else runs unchanged.
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ def load_run(engine: Engine, record: RunRecord, record_sha256: str) -> LoadResul
             return LoadResult(record.request.run_id, _store(connection, record, record_sha256))
     except (IntegrityError, DataError) as error:
         raise BadInput("record_refused", f"run {record.request.run_id}: {_first_line(error)}") from error
+    except ValueError as error:  # psycopg2's word for a NUL character in a text
+        raise BadInput("record_refused", f"run {record.request.run_id}: {error}") from error
     except (OperationalError, InterfaceError) as error:
         raise InfrastructureFailure("results_unavailable", f"results database: {_first_line(error)}") from error
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
@@ -20,22 +21,17 @@ OUTCOME_OF_CHECK = {
 }
 
 
-class CheckLine(TypedDict):
+@dataclass(frozen=True)
+class CheckLine:
     """Verdict of one check and its one-line reason."""
 
     verdict: str
     reason: str
 
 
-class Agreement(TypedDict):
-    """Predictions equal to the frozen ones, of how many; None when none were made."""
-
-    agreed: int | None
-    total: int | None
-
-
-class RunVerdict(TypedDict):
-    """What ``./nightly run --json`` prints as its last line."""
+@dataclass(frozen=True)
+class RunVerdict:
+    """Verdict of a run. ``agreed`` of ``total`` predictions equal the frozen ones; None when none were made."""
 
     run_id: str
     dag_run_id: str
@@ -43,8 +39,22 @@ class RunVerdict(TypedDict):
     device: str | None
     verdict: str
     checks: dict[str, CheckLine]
-    agreement: Agreement
-    exit: int
+    agreed: int | None
+    total: int | None
+    exit_code: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that ``./nightly run --json`` prints as its last line."""
+        return {
+            "run_id": self.run_id,
+            "dag_run_id": self.dag_run_id,
+            "workload": self.workload,
+            "device": self.device,
+            "verdict": self.verdict,
+            "checks": {name: asdict(line) for name, line in self.checks.items()},
+            "agreement": {"agreed": self.agreed, "total": self.total},
+            "exit": self.exit_code,
+        }
 
 
 def settle_verdict(connection: Connection, dag_id: str, dag_run_id: str, expected: Sequence[str]) -> RunVerdict:
@@ -55,7 +65,7 @@ def settle_verdict(connection: Connection, dag_id: str, dag_run_id: str, expecte
     """
     run = find_run(connection, dag_id, dag_run_id)
     checks = _checks(connection, run.run_id)
-    word, outcome = run_outcome(Outcome(run.outcome), {n: c["verdict"] for n, c in checks.items()}, expected)
+    word, outcome = run_outcome(Outcome(run.outcome), {n: c.verdict for n, c in checks.items()}, expected)
     connection.execute(
         tables.run.update().where(tables.run.c.run_id == run.run_id).values(verdict=word, exit_code=outcome.exit_code)
     )
@@ -88,16 +98,8 @@ def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerd
     try:
         run = find_run(connection, dag_id, dag_run_id)
     except BadInput:
-        return {
-            "run_id": run_id_for(dag_id, dag_run_id),
-            "dag_run_id": dag_run_id,
-            "workload": None,
-            "device": None,
-            "verdict": failure.value,
-            "checks": {},
-            "agreement": {"agreed": None, "total": None},
-            "exit": failure.exit_code,
-        }
+        run_id = run_id_for(dag_id, dag_run_id)
+        return RunVerdict(run_id, dag_run_id, None, None, failure.value, {}, None, None, failure.exit_code)
     checks = _checks(connection, run.run_id)
     if run.verdict is None:
         return _assemble(run, checks, failure.value, failure.exit_code)
@@ -112,17 +114,18 @@ def _checks(connection: Connection, run_id: str) -> dict[str, CheckLine]:
         .where(found.run_id == run_id)
         .order_by(found.check_name, found.step)
     )
-    return {row.check_name: {"verdict": row.verdict, "reason": row.reason} for row in stored}
+    return {row.check_name: CheckLine(row.verdict, row.reason) for row in stored}
 
 
 def _assemble(run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_code: int) -> RunVerdict:
-    return {
-        "run_id": run.run_id,
-        "dag_run_id": run.dag_run_id,
-        "workload": run.workload,
-        "device": run.device_name,
-        "verdict": verdict,
-        "checks": checks,
-        "agreement": {"agreed": run.agreed, "total": run.total},
-        "exit": exit_code,
-    }
+    return RunVerdict(
+        run_id=run.run_id,
+        dag_run_id=run.dag_run_id,
+        workload=run.workload,
+        device=run.device_name,
+        verdict=verdict,
+        checks=checks,
+        agreed=run.agreed,
+        total=run.total,
+        exit_code=exit_code,
+    )

@@ -1,50 +1,5 @@
-"""A results database with its roles and newest schema, as each role sees it."""
+"""Fixtures of the results database."""
 
-from __future__ import annotations
+from tests.integration.regression.databases import database, roles
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from urllib.parse import urlsplit
-
-import pytest
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.pool import NullPool
-
-from regression.results import migrate
-from regression.results.roles import OWNER, READER, ROLES, WRITER, ensure_roles
-
-PASSWORDS = {role: f"password' of \"{role}" for role in ROLES}
-
-
-@dataclass(frozen=True)
-class Database:
-    """Engines of one results database by role."""
-
-    admin: Engine
-    owner: Engine
-    writer: Engine
-    reader: Engine
-
-
-@pytest.fixture
-def roles(empty_database: str) -> Database:
-    """A database with the three roles and nothing else in it."""
-    admin = _engine(empty_database)
-    with admin.begin() as connection:
-        ensure_roles(connection, urlsplit(empty_database).path.lstrip("/"), PASSWORDS)
-    return Database(admin, *(_engine(empty_database, role) for role in (OWNER, WRITER, READER)))
-
-
-@pytest.fixture
-def database(roles: Database) -> Iterator[Database]:
-    """The same with the newest schema."""
-    migrate.upgrade(roles.owner)
-    yield roles
-
-
-def _engine(dsn: str, role: str | None = None) -> Engine:
-    url = make_url(dsn).set(drivername="postgresql+psycopg2")
-    if role:
-        url = url.set(username=role, password=PASSWORDS[role])
-    return create_engine(url, poolclass=NullPool)
+__all__ = ["database", "roles"]

@@ -41,6 +41,9 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
+KERNEL = KernelIdentity("original", digest("ptx"), 3738, [])
+
+
 def sha256_of(record: RunRecord) -> str:
     return hashlib.sha256(to_json(record).encode()).hexdigest()
 
@@ -157,12 +160,12 @@ def run_record(name: str = "manual__1", **changes: Any) -> RunRecord:
         outcome=outcome,
         reason=first,
         request=request,
-        provision=ProvisionRecord("provision", NOW, Outcome.OK, None, "qda", "auto", device, ENVIRONMENT),
+        provision=ProvisionRecord("provision", NOW, Outcome.OK, None, "qda", "auto", device, ENVIRONMENT, KERNEL),
         verify_sources=VerifyRecord(
             "verify", NOW, Outcome.OK, None, "qda", "sources", 1, [], digest("pins"), {"a.py": digest("a")}, None
         ),
         verify_payload=VerifyRecord("verify", NOW, Outcome.OK, None, "qda", "payload", 11, [], None, None, identity),
-        kernel=KernelIdentity("original", digest("ptx"), 3738, []),
+        kernel=KERNEL,
         validations=validations,
         rounds=rounds,
         summary=summary_of(validations, rounds),

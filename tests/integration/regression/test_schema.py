@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from regression.results import migrate, tables
 from regression.results.loading import load_run
 from regression.results.roles import ensure_roles
-from tests.integration.regression.conftest import PASSWORDS, Database
+from tests.integration.regression.databases import PASSWORDS, Database
 from tests.integration.regression.example_records import run_record, sha256_of
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,9 @@ from gpu_tasks.records import (
     read_record,
     run_id_for,
 )
+from gpu_tasks.sources import ROOT
 
-BASELINE = Path("gpu_tasks/baselines/qda-original-a100.json")
+BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 
 
 @pytest.fixture(scope="module")

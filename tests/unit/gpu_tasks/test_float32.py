@@ -67,6 +67,7 @@ def test_rounding_twice_would_be_seen() -> None:
         (math.inf, 0.0, 1.0, math.nan),
         (math.inf, 1.0, -math.inf, math.nan),
         (math.inf, 2.0, 1.0, math.inf),
+        (math.inf, -2.0, 1.0, -math.inf),
         (1.0, 1.0, math.nan, math.nan),
         (3e38, 3e38, -3e38, math.inf),
         (1e-38, 1e-38, 0.0, 0.0),

@@ -90,6 +90,7 @@ class Trap:
         (17, "pickle: expected"),
         (((IMAGES.reshape(6, 784).astype(np.float64), LABELS),) * 2, r"images: expected float32 \(n, 784\)"),
         (((IMAGES.reshape(6, 784).astype(np.float32), LABELS.astype(np.int64)),) * 2, "bytes divided by 256"),
+        (((np.full((1, 784), 0.5 / 256, np.float32), LABELS[:1].astype(np.int64)),) * 2, "bytes divided by 256"),
         (((np.full((1, 784), np.nan, np.float32), LABELS[:1].astype(np.int64)),) * 2, "bytes divided by 256"),
         (parts(IMAGES, LABELS + 200), "labels: expected classes 0..9"),
         (((parts(IMAGES, LABELS)[0][0], LABELS),) * 2, r"labels: expected int64 \(4,\)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,13 @@ def test_one_flipped_byte(payload_copy: Path, qda: Workload, file: str, offset: 
     report = verify_payload("original", payload_copy, qda)
     assert {mismatch.file for mismatch in report.mismatches} == {file}
     assert {mismatch.field for mismatch in report.mismatches} == fields
+
+
+def test_a_shortened_predictions_file(payload_copy: Path, qda: Workload) -> None:
+    path = payload_copy / "predictions/draw-03.npy"
+    path.write_bytes(path.read_bytes()[:1000])
+    fields = {mismatch.field for mismatch in verify_payload("original", payload_copy, qda).mismatches}
+    assert fields == {"sha256", "predictions size"}
 
 
 def test_every_damaged_file_is_named(payload_copy: Path, qda: Workload) -> None:
@@ -133,10 +141,22 @@ def test_manifest_schema(
         read_manifest(payload_copy, qda)
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b'{"seeds": 1, "seeds": 2}', b"[" * 100000, b" " * 2**21])
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b'{"seeds": 1, "seeds": 2}', b"[" * 100000])
 def test_manifest_that_is_no_manifest(payload_copy: Path, qda: Workload, text: bytes) -> None:
     (payload_copy / "manifest.json").write_bytes(text)
     with pytest.raises(BadInput, match=r"manifest\.json"):
+        verify_payload("copy", payload_copy, qda)
+
+
+def test_files_larger_than_can_be_are_not_read(payload_copy: Path, qda: Workload) -> None:
+    with (payload_copy / "draw-03.npz").open("r+b") as stream:
+        stream.truncate(2**40)  # sparse
+    fields = {
+        mismatch.field: mismatch.expected for mismatch in verify_payload("original", payload_copy, qda).mismatches
+    }
+    assert list(fields) == ["size"]
+    (payload_copy / "manifest.json").write_bytes(b" " * 2**21)
+    with pytest.raises(BadInput, match=r"manifest\.json: size: expected at most 1048576 bytes"):
         verify_payload("copy", payload_copy, qda)
 
 
@@ -193,6 +213,15 @@ def test_npz_is_checked_before_its_data(data: bytes, field: str) -> None:
     assert "\n" not in caught.value.message
 
 
+def test_a_member_name_that_is_no_text() -> None:
+    content = bytearray(saved(**ARRAYS))
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 8 : entry + 10] = (0x800).to_bytes(2, "little")  # claims that the name is UTF-8
+    content[entry + 46] = 0xFF
+    with pytest.raises(PayloadDefect, match=r"a readable \.npz"):
+        npz.read_npz(bytes(content), SMALL, "draw-00.npz")
+
+
 def test_a_good_npz_is_read() -> None:
     arrays = npz.read_npz(saved(**ARRAYS), SMALL, "draw-00.npz")
     np.testing.assert_array_equal(arrays["x"], ARRAYS["x"])
@@ -230,4 +259,5 @@ def test_sets_are_looked_up_in_the_users_folder_first(payload_copy: Path, monkey
         sets.find_set("payload")
     monkeypatch.setenv("NIGHTLY_PAYLOADS", str(payload_copy.parent))
     assert sets.find_set("payload") == payload_copy
+    shutil.copytree(payload_copy, payload_copy.parent / "original")
     assert sets.find_set("original") == sets.SHIPPED / "original"

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gpu_tasks.payload.draws import Draw, Payload
-from gpu_tasks.payload.layout import draw_layout
+from gpu_tasks.payload.layout import ArrayLayout, draw_layout
 from gpu_tasks.payload.npz import npz_bytes
 from gpu_tasks.payload.sets import SHIPPED
 from gpu_tasks.payload.verify import verify_payload
 from gpu_tasks.records import BadInput, RunRecord, read_record
+from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads.base import Workload
 
 FOLDER = SHIPPED / "original"
 MANIFEST_SHA256 = "d16f219fcbbe909923e7ad1b3d92f1896020442025db702e2cfb9fedd4bd7ee1"
 CORRECT = [654, 681, 687, 648, 631, 682, 679, 706, 710, 717, 670]
-BASELINE = Path("gpu_tasks/baselines/qda-original-a100.json")
+BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 
 
 def sha256(data: bytes) -> str:
@@ -80,6 +80,15 @@ def test_written_bytes_are_numpys_own(qda: Workload) -> None:
     written = npz_bytes(arrays, draw_layout(qda))
     assert written == (FOLDER / "draw-04.npz").read_bytes()
     assert written == stream.getvalue()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1000,), (60000, 784), (10**9, 10**9)])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_headers_are_numpys_own(shape: tuple[int, ...], dtype: str) -> None:
+    layout = ArrayLayout(shape, dtype)
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"shape": shape, "fortran_order": False, "descr": np.dtype(dtype).str})
+    assert layout.npy_header() == stream.getvalue()
 
 
 def test_attribution_is_beside_the_draws() -> None:

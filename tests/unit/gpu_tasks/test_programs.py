@@ -235,13 +235,18 @@ def test_a_record_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("number", "word"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "the keyboard")])
 def test_a_signal_ends_a_round_with_a_record(tmp_path: Path, number: signal.Signals, word: str) -> None:
     arguments = ["measure", "--round", "0", "--repeats", "1000000", "--out", str(tmp_path / "r.json")]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits it ignored
     with subprocess.Popen(
         [sys.executable, "-m", "gpu_tasks", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True
     ) as child:
-        assert child.stderr is not None
-        assert child.stderr.readline().startswith("round 0: 1000000 replays, about ")
-        child.send_signal(number)
-        assert child.wait(timeout=20) == 5
+        try:
+            assert child.stderr is not None
+            assert child.stderr.readline().startswith("round 0: 1000000 replays, about ")
+            child.send_signal(number)
+            assert child.wait(timeout=20) == 5
+        finally:
+            child.kill()
+            signal.signal(signal.SIGINT, before)
     record = read_record(tmp_path / "r.json", RoundRecord)
     assert record.reason is not None
     assert (record.reason.code, record.reason.message) == ("interrupted", f"ended by {word}")

@@ -27,8 +27,9 @@ from gpu_tasks.records import (
     utc_now,
     write_record,
 )
+from gpu_tasks.sources import ROOT
 
-BASELINE = Path("gpu_tasks/baselines/qda-original-a100.json")
+BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 
 
 def test_a_whole_run_survives_the_round_trip(tmp_path: Path) -> None:

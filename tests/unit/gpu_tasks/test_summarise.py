@@ -16,8 +16,9 @@ from gpu_tasks.records import (
     read_record,
     write_record,
 )
+from gpu_tasks.sources import ROOT
 
-RUN = read_record(Path("gpu_tasks/baselines/qda-original-a100.json"), RunRecord)
+RUN = read_record(ROOT / "gpu_tasks/baselines/qda-original-a100.json", RunRecord)
 
 
 @pytest.fixture

@@ -1,0 +1,111 @@
+"""The night of the qda workload: wiring only; what the tasks do is in ``regression`` and ``gpu_tasks``."""
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, Param, TriggerRule, get_current_context, task
+
+from regression import settings
+from regression.nights import params, tasks
+from regression.nights.folder import Night
+from regression.operators import AgreementRegressionOperator, EnergyDriftOperator, GpuTaskOperator
+
+WORKLOAD = "qda"
+FOLDER = "{{ night(dag.dag_id, run_id).folder }}"
+PAYLOAD = "{{ night(dag.dag_id, run_id).request.payload }}"
+DEVICE = "{{ night(dag.dag_id, run_id).device.kind }}"
+DEVICE_UUID = "{{ night(dag.dag_id, run_id).device.uuid }}"
+ON_GPU = {"pool": settings.gpu_pool(), "max_active_tis_per_dagrun": 1, "execution_timeout": timedelta(minutes=30)}
+
+with DAG(
+    "nightly_qda",
+    description="Same predictions, same time, same energy? The frozen draws, every night",
+    doc_md=__doc__,
+    schedule=settings.schedule(),
+    start_date=settings.start_date(),
+    catchup=False,
+    max_active_runs=1,
+    params={name: Param(**rule) for name, rule in params.SCHEMA.items()},
+    user_defined_macros={"night": Night},
+    tags=["kernel-nightly", WORKLOAD],
+) as dag:
+
+    @task
+    def request() -> list[int]:
+        return tasks.accept_request(get_current_context(), WORKLOAD)
+
+    @task
+    def rounds() -> list[int]:
+        return tasks.plan_rounds(get_current_context())
+
+    @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE, retries=3, retry_delay=timedelta(seconds=30))
+    def load() -> dict:
+        return tasks.load(get_current_context())
+
+    @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
+    def report() -> dict:
+        return tasks.report(get_current_context(), expected=("agreement", "energy"))
+
+    @task
+    def verdict(reported: dict) -> None:
+        tasks.require_fine(reported)
+
+    provision = GpuTaskOperator(
+        task_id="provision",
+        program="provision",
+        options={"workload": WORKLOAD, "device": "{{ night(dag.dag_id, run_id).request.device }}"},
+        record=f"{FOLDER}/provision.json",
+        **ON_GPU,
+    )
+    verify = [
+        GpuTaskOperator(
+            task_id=f"verify_{subject}",
+            program="verify",
+            options={"subject": subject, "payload": PAYLOAD},
+            record=f"{FOLDER}/verify-{subject}.json",
+            execution_timeout=timedelta(minutes=10),
+        )
+        for subject in ("sources", "payload")
+    ]
+    draws, numbers = request(), rounds()
+    validate = GpuTaskOperator.partial(
+        task_id="validate",
+        program="validate",
+        options={"draw": "{{ task.number }}", "payload": PAYLOAD, "device": DEVICE},
+        record=f"{FOLDER}/validation-{{{{ '%02d' % task.number }}}}.json",
+        lock=DEVICE_UUID,
+        map_index_template="draw {{ task.number }}",
+        **ON_GPU,
+    ).expand(number=draws)
+    # Whatever the validations say, the rounds are measured; but a mismatch above leaves no upstream that succeeded.
+    measure = GpuTaskOperator.partial(
+        task_id="measure",
+        program="measure",
+        options={
+            "round": "{{ task.number }}",
+            "payload": PAYLOAD,
+            "device": DEVICE,
+            "repeats": "{{ night(dag.dag_id, run_id).request.repeats or '' }}",
+            "protocol": "{{ night(dag.dag_id, run_id).request.protocol }}",
+        },
+        record=f"{FOLDER}/round-{{{{ '%02d' % task.number }}}}.json",
+        lock=DEVICE_UUID,
+        map_index_template="round {{ task.number }}",
+        trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+        **ON_GPU,
+    ).expand(number=numbers)
+    # Needs the request and nothing else to have succeeded: a run that failed is summarised, loaded and judged too.
+    summarise = GpuTaskOperator(
+        task_id="summarise",
+        program="summarise",
+        options={"request": f"{FOLDER}/request.json", "folder": FOLDER},
+        record=f"{FOLDER}/run.json",
+        trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+        execution_timeout=timedelta(minutes=5),
+    )
+    checks = [AgreementRegressionOperator(task_id="agreement"), EnergyDriftOperator(task_id="energy")]
+    loaded, reported = load(), report()
+
+    draws >> provision >> verify >> validate >> measure >> summarise >> loaded >> checks >> reported
+    verify >> numbers
+    [draws, provision, *verify] >> summarise
+    verdict(reported)

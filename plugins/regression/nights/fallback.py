@@ -1,0 +1,57 @@
+"""Run records made here: for a request that was refused, and for a run that nothing could be put together from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_tasks.records import FORMAT, Outcome, Reason, RunRecord, RunRequest, Summary, run_id_for, utc_now
+
+NO_MEASUREMENT = Reason("no_device", "nothing was measured")
+
+
+def empty_run(request: RunRequest, outcome: Outcome, reason: Reason, **provenance: Any) -> RunRecord:
+    """A run of which nothing is known but its request and how it ended."""
+    now = utc_now()
+    nothing = dict.fromkeys(Summary.__dataclass_fields__)
+    counts = {"draws_expected": len(request.draws), "draws_validated": 0}
+    counts |= {"rounds_expected": request.rounds, "rounds_valid": 0}
+    return RunRecord(
+        kind="run",
+        format=FORMAT,
+        created_at=now,
+        started_at=now,
+        completed_at=now,
+        outcome=outcome,
+        reason=reason,
+        request=request,
+        provision=None,
+        verify_sources=None,
+        verify_payload=None,
+        kernel=None,
+        validations=[],
+        rounds=[],
+        summary=Summary(**(nothing | counts)),  # type: ignore[arg-type]
+        energy_trust="unavailable",
+        energy_trust_reason=NO_MEASUREMENT,
+        provenance=provenance,
+    )
+
+
+def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) -> RunRequest:
+    """Stands in for a request that could not be accepted: asks for nothing."""
+    return RunRequest(
+        workload=workload,
+        dag_id=dag_id,
+        dag_run_id=dag_run_id,
+        run_id=run_id_for(dag_id, dag_run_id),
+        trigger=trigger,
+        logical_date=None,
+        device="auto",
+        payload="original",
+        draws=[],
+        rounds=0,
+        repeats=None,
+        protocol="classic",
+        label=None,
+        note=None,
+    )

@@ -1,0 +1,68 @@
+"""The folder of one run: what was asked for, and the records of its tasks, under names all of them know."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from gpu_tasks.records import DeviceFingerprint, ProvisionRecord, RunRequest, read_record
+from regression import settings
+
+MAX_NAME = 120
+
+
+@dataclass(frozen=True)
+class Night:
+    """One DAG run and its folder."""
+
+    dag_id: str
+    dag_run_id: str
+
+    @cached_property
+    def folder(self) -> Path:
+        """``NIGHTLY_RUNS/<dag_id>/<dag_run_id made safe>``."""
+        return settings.runs() / safe_name(self.dag_id) / safe_name(self.dag_run_id)
+
+    @property
+    def request_file(self) -> Path:
+        """The accepted request."""
+        return self.folder / "request.json"
+
+    @property
+    def refusal_file(self) -> Path:
+        """The record of a run whose request was refused."""
+        return self.folder / "refused.json"
+
+    @property
+    def run_file(self) -> Path:
+        """The record of the whole run."""
+        return self.folder / "run.json"
+
+    @property
+    def verdict_file(self) -> Path:
+        """The verdict, as ``./nightly run --json`` prints it."""
+        return self.folder / "verdict.json"
+
+    @cached_property
+    def request(self) -> RunRequest:
+        """What was asked for; raises ``BadInput`` when the first task has not accepted it."""
+        return read_record(self.request_file, RunRequest)
+
+    @cached_property
+    def device(self) -> DeviceFingerprint:
+        """The device that was provisioned. Later tasks ask for this one, so that "auto" cannot change its mind."""
+        device = read_record(self.folder / "provision.json", ProvisionRecord).device
+        if device is None:
+            raise RuntimeError(f"{self.folder}: no device was provisioned")
+        return device
+
+
+def safe_name(name: str) -> str:
+    """``name`` as a file name: itself where that is safe, else cleaned, shortened and made unique by a hash."""
+    clean = re.sub(r"[^A-Za-z0-9._+:-]", "_", name)[:MAX_NAME]
+    if clean == name and not name.startswith("."):
+        return name
+    return f"{clean.lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

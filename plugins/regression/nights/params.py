@@ -1,0 +1,146 @@
+"""Parameters of a nightly run: their schema for the form, and the strict reading of what was given.
+
+Airflow checks values against the schema but silently accepts unknown keys, so the first task reads them again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpu_tasks.records import BadInput, RunRequest, run_id_for
+
+DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+PROTOCOLS = ("classic",)
+PAYLOAD_PATTERN = "^[a-z0-9][a-z0-9_-]{0,63}$"
+MAX_DRAWS = 100
+MAX_ROUNDS = 100
+MAX_TEXT = 2000
+
+SCHEMA: dict[str, dict[str, Any]] = {
+    "device": {
+        "default": "auto",
+        "type": "string",
+        "enum": list(DEVICES),
+        "description": "Where to run; auto takes a GPU where there is one",
+    },
+    "payload": {
+        "default": "original",
+        "type": "string",
+        "pattern": PAYLOAD_PATTERN,
+        "description": "Named set of frozen draws",
+    },
+    "draws": {
+        "default": None,
+        "type": ["null", "array"],
+        "items": {"type": "integer", "minimum": 0, "maximum": MAX_DRAWS - 1},
+        "minItems": 1,
+        "uniqueItems": True,
+        "description": "Numbers of the draws to validate; empty for all of the set",
+    },
+    "rounds": {
+        "default": 7,
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_ROUNDS,
+        "description": "Measurement rounds",
+    },
+    "repeats": {
+        "default": None,
+        "type": ["null", "integer"],
+        "minimum": 1,
+        "description": "Replays in a round; empty for the device's default",
+    },
+    "protocol": {
+        "default": "classic",
+        "type": "string",
+        "enum": list(PROTOCOLS),
+        "description": "Measurement protocol",
+    },
+    "label": {
+        "default": None,
+        "type": ["null", "string"],
+        "maxLength": 200,
+        "description": "Short name for this run, to find it again",
+    },
+    "note": {
+        "default": None,
+        "type": ["null", "string"],
+        "maxLength": MAX_TEXT,
+        "description": "Free text kept with the run",
+    },
+}
+
+
+def build_request(
+    given: Mapping[str, Any],
+    *,
+    workload: str,
+    dag_id: str,
+    dag_run_id: str,
+    trigger: str,
+    logical_date: str | None,
+    payload_folders: list[Path],
+) -> RunRequest:
+    """The request that ``given`` parameters make, defaults filled in.
+
+    Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong type or range, unknown payload or
+    draw.
+    """
+    values = {name: rule["default"] for name, rule in SCHEMA.items()} | check_params(given)
+    available = payload_draws(values["payload"], payload_folders)
+    wanted = available if values["draws"] is None else sorted(values["draws"])
+    missing = sorted(set(wanted) - set(available))
+    if missing:
+        raise BadInput("bad_param", f"draws: payload {values['payload']} has {available}, found {missing}")
+    return RunRequest(
+        workload=workload,
+        dag_id=dag_id,
+        dag_run_id=dag_run_id,
+        run_id=run_id_for(dag_id, dag_run_id),
+        trigger=trigger,
+        logical_date=logical_date,
+        **{**values, "draws": wanted},
+    )
+
+
+def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` itself, once every key is known and every value fits its schema; raises ``BadInput``."""
+    import jsonschema
+
+    unknown = sorted(given.keys() - SCHEMA.keys())
+    if unknown:
+        raise BadInput("unknown_param", f"{unknown[0]}: expected one of {', '.join(SCHEMA)}, found this")
+    for name, value in given.items():
+        # JSON Schema takes true for no integer but 7.0 for one: the request would then hold a float.
+        numbers = value if isinstance(value, list) else [value]
+        whole = not any(isinstance(number, float) for number in numbers)
+        try:
+            jsonschema.validate(value, SCHEMA[name], cls=jsonschema.Draft202012Validator)
+        except jsonschema.ValidationError as error:
+            raise BadInput("bad_param", f"{name}: {error.message}") from None
+        if not whole or (isinstance(value, str) and "\0" in value):
+            raise BadInput("bad_param", f"{name}: expected {SCHEMA[name]['description']!r}, found {value!r}")
+    return dict(given)
+
+
+def payload_draws(name: str, folders: list[Path]) -> list[int]:
+    """Numbers of the draws of a named set, from its manifest; raises ``BadInput`` when there is no such set.
+
+    Only the numbers are read here: whether the files are the pinned ones is for ``verify`` to say.
+    """
+    if not re.fullmatch(PAYLOAD_PATTERN, name):
+        raise BadInput("bad_param", f"payload: expected a name like original, found {name!r}")
+    path = next((p for folder in folders if (p := folder / name / "manifest.json").is_file()), None)
+    if path is None:
+        raise BadInput("payload_not_found", f"payload {name}: expected a manifest.json in a set's folder, found none")
+    try:
+        draws = [draw["draw"] for draw in json.loads(path.read_text(encoding="utf-8"))["draws"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput("bad_manifest", f"{path}: draws: expected a list of draws, found {error!r}") from None
+    if not draws or not all(type(draw) is int and 0 <= draw < MAX_DRAWS for draw in draws):
+        raise BadInput("bad_manifest", f"{path}: draws: expected numbers from 0 to {MAX_DRAWS - 1}, found {draws[:20]}")
+    return sorted(draws)

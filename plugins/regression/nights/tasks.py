@@ -1,0 +1,138 @@
+"""What the small tasks of a nightly DAG do; the DAG file only wires them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from gpu_tasks.records import (
+    InfrastructureFailure,
+    Outcome,
+    Reason,
+    RunRecord,
+    RunRequest,
+    TaskError,
+    read_record,
+    write_record,
+    write_text_atomically,
+)
+from regression import settings
+from regression.nights.fallback import empty_run, unread_request
+from regression.nights.folder import Night
+from regression.nights.params import build_request
+from regression.operators.connection import results_engine
+from regression.operators.failures import failure
+
+log = logging.getLogger(__name__)
+TRIGGERS = {"scheduled": "scheduled", "backfill": "backfill"}
+
+
+def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
+    """First task: freeze the parameters into ``request.json``; returns the numbers of the draws.
+
+    Refused parameters leave ``refused.json``, from which the run is stored as bad input.
+    """
+    night, dag_run = _night(context), context["dag_run"]
+    night.refusal_file.unlink(missing_ok=True)
+    night.request_file.unlink(missing_ok=True)
+    given = {**context["params"], **(dag_run.conf or {})}
+    trigger = TRIGGERS.get(str(getattr(dag_run.run_type, "value", dag_run.run_type)), "manual")
+    logical_date = dag_run.logical_date.isoformat() if dag_run.logical_date else None
+    with _as_airflow_failure():
+        try:
+            request = build_request(
+                given,
+                workload=workload,
+                dag_id=night.dag_id,
+                dag_run_id=night.dag_run_id,
+                trigger=trigger,
+                logical_date=logical_date,
+                payload_folders=settings.payload_folders(),
+            )
+        except TaskError as error:
+            empty = unread_request(workload, night.dag_id, night.dag_run_id, trigger)
+            refused = empty_run(empty, error.outcome, Reason(error.code, error.message), refused_params=repr(given))
+            write_record(refused, night.refusal_file)
+            raise
+    write_record(request, night.request_file)
+    return request.draws
+
+
+def plan_rounds(context: Mapping[str, Any]) -> list[int]:
+    """Numbers of the rounds to measure."""
+    with _as_airflow_failure():
+        return list(range(_night(context).request.rounds))
+
+
+def load(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the run record, then load it and whatever older record still waits; says what it stored.
+
+    Stores a run that failed as well: refused, or so broken that there is nothing but its request.
+    """
+    from regression.results.spool import keep_record, load_kept
+
+    with _as_airflow_failure():
+        record = _run_record(_night(context))
+        kept = keep_record(record, settings.records())
+        result = load_kept(results_engine(), settings.records(), record.request.run_id)
+    log.info("run %s %s (record: %s)", result.run_id, result.status.value, kept)
+    return {"run_id": result.run_id, "status": result.status.value, "outcome": record.outcome.value}
+
+
+def report(context: Mapping[str, Any], expected: Sequence[str]) -> dict[str, Any]:
+    """Settle the verdict of the run, store it, show it as a table, and return it for the last task."""
+    from sqlalchemy.exc import DBAPIError
+
+    from regression.nights.table import verdict_table
+    from regression.results.outcome import settle_verdict
+
+    night = _night(context)
+    with _as_airflow_failure():
+        try:
+            with results_engine().begin() as connection:
+                verdict = settle_verdict(connection, night.dag_id, night.dag_run_id, expected)
+        except DBAPIError as error:
+            message = f"the results database is away, the run is not judged; its record is kept ({error.orig})"
+            raise InfrastructureFailure("results_unavailable", " ".join(message.split())) from error
+    for line in verdict_table(verdict).splitlines():
+        log.info("%s", line)
+    write_text_atomically(json.dumps(verdict.as_json()) + "\n", night.verdict_file)
+    return verdict.as_json()
+
+
+def require_fine(verdict: Mapping[str, Any]) -> None:
+    """Last task: red unless the exit status is 0; its message is the run's verdict."""
+    if verdict["exit"] == 0:
+        log.info("verdict: %s", verdict["verdict"])
+        return
+    told = [f"{name} {line['verdict']}: {line['reason']}" for name, line in verdict["checks"].items()]
+    raise AirflowFailException(" | ".join([f"{verdict['verdict']} (exit {verdict['exit']})", *told]))
+
+
+def _night(context: Mapping[str, Any]) -> Night:
+    return Night(context["dag"].dag_id, context["run_id"])
+
+
+def _run_record(night: Night) -> RunRecord:
+    """The record of the run; the refusal of its request, or its bare request, where there is none."""
+    for path in (night.refusal_file, night.run_file):
+        if path.exists():
+            return read_record(path, RunRecord)
+    if not night.request_file.exists():
+        raise InfrastructureFailure("nothing_to_load", f"{night.folder}: expected a request, found nothing")
+    request: RunRequest = night.request
+    reason = Reason("no_run_record", f"no record of the run could be put together; its parts are in {night.folder}")
+    return empty_run(request, Outcome.INFRASTRUCTURE_FAILURE, reason)
+
+
+@contextmanager
+def _as_airflow_failure() -> Iterator[None]:
+    try:
+        yield
+    except TaskError as error:
+        raise failure(error.outcome, Reason(error.code, error.message)) from error

@@ -1,0 +1,117 @@
+"""Nights of ``nightly_qda`` from end to end: which tasks run, what is stored, and how the run ends."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.integration.dags.conftest import ROOT, Ran
+from tests.integration.regression.databases import Database
+
+Night = Callable[..., Ran]
+SUCCESS, FAILED, NOT_RUN = {"success"}, {"failed"}, {"upstream_failed"}
+
+
+def test_a_good_night_is_green_and_stored(run_night: Night, database: Database, tmp_path: Path) -> None:
+    ran = run_night(label="first")
+    assert ran.state == "success", ran.log[-3000:]
+    assert all(states == SUCCESS for states in ran.tasks.values())
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("ok", 0)
+    assert ran.verdict["agreement"] == {"agreed": 2000, "total": 2000}
+    assert {name: check["verdict"] for name, check in ran.verdict["checks"].items()} == {
+        "agreement": "ok",
+        "energy": "unavailable",
+    }
+    with database.reader.connect() as connection:
+        night = connection.execute(text("SELECT * FROM nightly")).one()
+    assert (night.verdict, night.agreed, night.total, night.rounds_valid, night.label) == ("ok", 2000, 2000, 1, "first")
+    assert [path.name for path in (tmp_path / "records").glob("*.json")] == [f"{ran.verdict['run_id']}.json"]
+    assert not any((tmp_path / "records" / "pending").iterdir())
+    assert "AIRFLOW_CONN" not in ran.log
+
+
+def test_a_disagreement_is_a_regression_that_names_draw_and_index(run_night: Night) -> None:
+    ran = run_night("disagree:3")
+    assert ran.state == "failed"
+    assert (ran.tasks["validate"], ran.tasks["measure"]) == (SUCCESS, SUCCESS)
+    assert (ran.tasks["agreement"], ran.tasks["energy"], ran.tasks["verdict"]) == (FAILED, SUCCESS, FAILED)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("regression", 1)
+    reason = ran.verdict["checks"]["agreement"]["reason"]
+    assert reason == "draw 3: 999 of 1000 agree, baseline 1000; index 17: expected 4, found 9"
+    assert f"agreement regressed: {reason}" in ran.log
+
+
+def test_a_flipped_byte_stops_the_night_before_anything_runs(
+    run_night: Night, database: Database, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "gpu_tasks" / "payload" / "original", tmp_path / "payloads" / "broken")
+    draw = tmp_path / "payloads" / "broken" / "draw-03.npz"
+    content = bytearray(draw.read_bytes())
+    content[1000] ^= 1
+    draw.write_bytes(content)
+    ran = run_night(environment={"NIGHTLY_PAYLOADS": str(tmp_path / "payloads")}, payload="broken")
+    assert ran.state == "failed"
+    assert (ran.tasks["verify_payload"], ran.tasks["validate"], ran.tasks["measure"]) == (FAILED, NOT_RUN, NOT_RUN)
+    assert (ran.tasks["summarise"], ran.tasks["load"], ran.tasks["report"]) == (SUCCESS, SUCCESS, SUCCESS)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("verification_mismatch", 4)
+    assert ran.verdict["agreement"] == {"agreed": None, "total": None}
+    assert ran.verdict["checks"]["agreement"]["verdict"] == "invalid"
+    with database.reader.connect() as connection:
+        assert "draw-03.npz" in connection.execute(text("SELECT reason_message FROM nightly")).scalar_one()
+
+
+def test_a_killed_program_is_an_infrastructure_failure_and_the_rest_is_stored(
+    run_night: Night, database: Database
+) -> None:
+    ran = run_night("die:3")
+    assert ran.state == "failed"
+    assert (ran.tasks["validate"], ran.tasks["measure"]) == ({"success", "failed"}, SUCCESS)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
+    check = ran.verdict["checks"]["agreement"]
+    assert check["verdict"] == "invalid"
+    assert check["reason"] == "draw 3 could not be run: validate ended with signal 9: no record"
+    with database.reader.connect() as connection:
+        stored = connection.execute(
+            text("SELECT draw, agreed, reason_code FROM validation JOIN nightly USING (run_id)")
+        )
+        assert sorted(stored) == [(0, 1000, None), (3, None, "program_died")]
+
+
+@pytest.mark.parametrize("program", ["provision", "summarise"])
+def test_a_failure_at_either_end_is_stored_as_such(run_night: Night, program: str) -> None:
+    ran = run_night(f"fail:{program}")
+    assert ran.state == "failed"
+    assert (ran.tasks[program], ran.tasks["load"], ran.tasks["report"], ran.tasks["verdict"]) == (
+        FAILED,
+        SUCCESS,
+        SUCCESS,
+        FAILED,
+    )
+    assert ran.tasks["measure"] == (NOT_RUN if program == "provision" else SUCCESS)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
+    assert ran.verdict["checks"]["agreement"]["verdict"] == "invalid"
+
+
+def test_an_unknown_parameter_is_refused_and_the_run_stored_as_bad_input(run_night: Night, database: Database) -> None:
+    ran = run_night(round=2)
+    assert ran.state == "failed"
+    assert (ran.tasks["request"], ran.tasks["provision"], ran.tasks["summarise"]) == (FAILED, NOT_RUN, NOT_RUN)
+    assert (ran.tasks["load"], ran.tasks["report"]) == (SUCCESS, SUCCESS)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("bad_input", 2)
+    with database.reader.connect() as connection:
+        stored = connection.execute(text("SELECT reason_code, reason_message FROM nightly")).one()
+    assert stored.reason_code == "unknown_param"
+    assert stored.reason_message.startswith("round: expected one of device, payload, draws")
+
+
+def test_a_lost_database_keeps_the_record_for_later(run_night: Night, database: Database, tmp_path: Path) -> None:
+    nowhere = '{"conn_type": "postgres", "host": "127.0.0.1", "port": 1, "schema": "x", "login": "x", "password": "x"}'
+    ran = run_night(environment={"AIRFLOW_CONN_KERNEL_NIGHTLY_RESULTS": nowhere})
+    assert ran.state == "failed"
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
+    waiting = [path.name for path in (tmp_path / "records" / "pending").iterdir()]
+    assert [f"{name}.json" for name in waiting] == [path.name for path in (tmp_path / "records").glob("*.json")]
