@@ -21,8 +21,8 @@ import numpy as np
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.machine import Machine
-from gpu_tasks.devices.emulated.manifest import COMMITTED, load_kernels, read_manifest
 from gpu_tasks.devices.emulated.parser import Address, Instruction, Register, Vector
+from gpu_tasks.devices.manifest import COMMITTED, load_kernels, read_manifest
 from gpu_tasks.workloads.qda.workload import Qda
 
 A100_BOOST_GHZ = 1.41

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.devices.emulated.findings import Fault, KernelFinding, LaunchError
 from gpu_tasks.devices.emulated.machine import Machine
-from gpu_tasks.devices.emulated.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.emulated.memory import Buffer, GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
-from gpu_tasks.devices.emulated.status import check_predictions, check_status
 from gpu_tasks.devices.host import cpu_fingerprint
-from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
+from gpu_tasks.devices.inputs import check_draw, check_kernel_size
+from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
+from gpu_tasks.devices.status import check_predictions, check_status
+from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
 from gpu_tasks.workloads.base import Workload
 
 NO_EVENTS = Reason("no_device_events", "an emulated device's time says nothing about a GPU's")
@@ -49,10 +50,7 @@ class EmulatedQda:
         self._buffers: dict[str, Buffer] = {}
         self._names: dict[str, str] = {}  # role to buffer
         self._scratch: list[Buffer] = []
-        sizes = (self._kernels.n, self._kernels.m)
-        if sizes != (workload.train_samples, workload.query_samples):
-            expected = (workload.train_samples, workload.query_samples)
-            raise BadInput("bad_kernel_manifest", f"n, m: expected {expected} for {workload.name}, found {sizes}")
+        check_kernel_size(workload, self._kernels)
         self._steps = [
             self._bind(launch, text, check_races)
             for launch, text in zip(self._kernels.launches, self._kernels.texts, strict=True)
@@ -69,10 +67,7 @@ class EmulatedQda:
 
     def load(self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]) -> None:
         """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
-        self._workload.check_inputs(x, labels, q)
-        for name, values, rows in (("x", x, self._kernels.n), ("q", q, self._kernels.m)):
-            if len(values) != rows:
-                raise BadInput("bad_shape", f"{name}: shape: expected {rows} rows, found {len(values)}")
+        check_draw(self._workload, x, labels, q)
         self.load_unchecked(x, labels.astype(np.int32), q)
 
     def load_unchecked(

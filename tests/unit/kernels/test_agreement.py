@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.emulated.manifest import load_kernels
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.records import BadInput
 from gpu_tasks.workloads.qda import classifier
 from gpu_tasks.workloads.qda.workload import Qda

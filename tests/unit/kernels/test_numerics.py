@@ -7,7 +7,7 @@ import pytest
 
 from gpu_tasks.devices.emulated import operations
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.emulated.manifest import load_kernels
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.workloads.qda import classifier
 from gpu_tasks.workloads.qda.workload import Qda
 from tests.unit.gpu_tasks.devices.emulated.launching import (

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpu_tasks.devices.emulated.machine import Machine
-from gpu_tasks.devices.emulated.manifest import COMMITTED, read_manifest
 from gpu_tasks.devices.emulated.memory import GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
+from gpu_tasks.devices.manifest import COMMITTED, read_manifest
 from tests.unit.gpu_tasks.devices.emulated.launching import module
 
 FOLDER = COMMITTED.parent

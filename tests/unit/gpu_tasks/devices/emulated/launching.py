@@ -12,9 +12,9 @@ import numpy as np
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.machine import Machine
-from gpu_tasks.devices.emulated.manifest import Kernels, load_kernels
 from gpu_tasks.devices.emulated.memory import GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
+from gpu_tasks.devices.manifest import Kernels, load_kernels
 from gpu_tasks.workloads.qda.workload import Qda
 
 DRAWS = Path(__file__).resolve().parents[5] / "gpu_tasks" / "payload" / "original"

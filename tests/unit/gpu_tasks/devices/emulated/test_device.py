@@ -7,8 +7,8 @@ import pytest
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.findings import KernelFinding, LaunchError
-from gpu_tasks.devices.emulated.manifest import load_kernels
 from gpu_tasks.devices.host import machine_uuid
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.records import BadInput, InfrastructureFailure
 from gpu_tasks.workloads.qda.workload import Qda
 from tests.unit.gpu_tasks.devices.emulated.launching import (

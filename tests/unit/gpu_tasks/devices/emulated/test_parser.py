@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.devices.emulated.findings import PtxError
-from gpu_tasks.devices.emulated.manifest import load_kernels
 from gpu_tasks.devices.emulated.parser import Address, Immediate, Register, Symbol, Vector, parse
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.records import BadInput
 from tests.unit.gpu_tasks.devices.emulated.launching import FIRST_LINE, VARIANTS, module, run_small
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 from gpu_tasks.records import BadInput, KernelIdentity, VerificationMismatch, from_json
 
 FORMAT = "kernel-nightly-kernels/1"
-COMMITTED = Path(__file__).resolve().parents[3] / "kernels" / "ptx" / "manifest.json"
+COMMITTED = Path(__file__).resolve().parents[2] / "kernels" / "ptx" / "manifest.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_PTX_BYTES = 4 * 1024 * 1024
 MAX_BUFFER_BYTES = 64 * 1024 * 1024

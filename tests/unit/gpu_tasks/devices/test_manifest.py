@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_tasks.devices.emulated.manifest import COMMITTED, load_kernels
+from gpu_tasks.devices.manifest import COMMITTED, load_kernels
 from gpu_tasks.records import BadInput, VerificationMismatch
 
 
