@@ -5,6 +5,7 @@ A check takes nothing and opens what it needs. Nothing here is imported by the p
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -219,9 +220,7 @@ device.close()
 
 def a_wild_store_is_the_kernels_fault() -> None:
     """In a process of its own, because the context is lost with it; closing afterwards does not fail."""
-    result = subprocess.run(
-        [sys.executable, "-c", BAD_STORE], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    result = _child("-c", BAD_STORE)
     expected = "bad_input cuda_error_illegal_address"
     assert result.stdout.split("\n")[0] == expected, f"expected {expected}, found {result.stdout}{result.stderr}"
     assert result.returncode == 0, result.stderr
@@ -230,10 +229,21 @@ def a_wild_store_is_the_kernels_fault() -> None:
 def the_programs_run_on_it() -> None:
     """``provision``, ``validate`` and ``measure`` as the night starts them."""
     for arguments in (["provision"], ["validate", "--draw", "3"], ["measure", "--round", "0", "--repeats", "2000"]):
-        command = [sys.executable, "-m", "gpu_tasks", *arguments, "--device", "cuda"]
-        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+        result = _child("-m", "gpu_tasks", *arguments, "--device", "cuda")
         assert result.returncode == 0, f"{arguments}: {result.stderr}"
         assert '"outcome": "ok"' in result.stdout
+
+
+def _child(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def the_board_is_the_one_that_nvml_knows() -> None:

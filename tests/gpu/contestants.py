@@ -90,9 +90,12 @@ class TorchRun:
             for _ in range(3):
                 self.eager()
         torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.eager()
+        graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        try:
+            with torch.cuda.graph(graph):
+                self.eager()
+        finally:
+            torch.cuda.set_stream(before)  # a capture that fails leaves its own stream behind as the current one
         self.step = graph.replay
 
     def run(self, repeats: int) -> float:
@@ -128,10 +131,10 @@ def makers(draw: Draw, device_kind: str, *, compile_too: bool) -> dict[str, Call
         f"{variant}, graph": lambda variant=variant: kernel_variant(variant, draw, device_kind) for variant in VARIANTS
     }
     ways = [("torch float32, eager", None, "float32"), ("torch float64, eager", None, "float64")]
-    if device_kind == "cuda":
-        ways += [("torch float32, graph", "captured", "float32"), ("torch float64, graph", "captured", "float64")]
     if compile_too:
         ways.append(("torch float32, compiled", "compiled", "float32"))
+    if device_kind == "cuda":  # last: a capture that fails can disturb what is prepared after it
+        ways += [("torch float32, graph", "captured", "float32"), ("torch float64, graph", "captured", "float64")]
     for name, way, dtype in ways:
         made[name] = lambda name=name, way=way, dtype=dtype: torch_contestant(name, way, dtype, draw, device_kind)
     return made

@@ -1,4 +1,4 @@
-"""A GPU that is not there: fakes of libcuda and of the part of torch that the device uses, over one shared state.
+"""A GPU that is not there: its state, and the part of torch that the device uses (libcuda is in the file beside).
 
 Work is asynchronous as on a GPU: what is put on a stream runs when the stream is waited for, a capturing stream keeps
 what is put on it for its graph, and waiting in a capture is an error. "Kernels" are Python functions on the buffers.
@@ -6,7 +6,6 @@ what is put on it for its graph, and waiting in a capture is an error. "Kernels"
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -14,18 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gpu_tasks.devices.emulated.findings import PtxError
-from gpu_tasks.devices.emulated.machine import Machine
-from gpu_tasks.devices.emulated.memory import Buffer, GlobalMemory
-from gpu_tasks.devices.emulated.parser import Kernel, parse
-from gpu_tasks.devices.manifest import COMMITTED, read_manifest
-
-LARGEST_DYNAMIC_SHARED_BYTES = 166_912
-_ACCESS = {
-    (launch.entry, len(launch.parameters)): [parameter.access for parameter in launch.parameters]
-    for variant in read_manifest(COMMITTED).variants.values()
-    for launch in variant.launches
-}
 CODES = {
     1: ("CUDA_ERROR_INVALID_VALUE", "invalid argument"),
     2: ("CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
@@ -98,48 +85,6 @@ class FakeGpu:
     def launch(self, entry: str, tensors: list[FakeTensor], geometry: list[int], shared: int) -> None:
         if entry not in self.skipped:
             KERNELS[entry](*(tensor.array for tensor in tensors))
-
-
-class EmulatingGpu(FakeGpu):
-    """Runs the PTX itself, through the emulator: as near to a GPU as a machine without one comes."""
-
-    def __init__(self, after: Callable[[str, list[np.ndarray]], None] | None = None) -> None:
-        super().__init__()
-        self.after = after
-        self.kernels: dict[str, Kernel] = {}
-        self.machines: dict[str, tuple[Machine, list[Buffer], GlobalMemory]] = {}
-
-    def compile(self, text: str) -> int:
-        try:
-            kernel = parse(text)
-            Machine(
-                kernel, GlobalMemory(), (1, 1, 1), tuple(kernel.block_required or (32, 1, 1)), 0
-            )  # knows the instructions
-        except PtxError as error:
-            self.log = str(error).encode()
-            return 218
-        self.kernels[kernel.name] = kernel
-        self.machines.pop(kernel.name, None)
-        return 0
-
-    def launch(self, entry: str, tensors: list[FakeTensor], geometry: list[int], shared: int) -> None:
-        if entry not in self.machines:
-            memory = GlobalMemory()
-            buffers = [memory.allocate(f"p{i}", tensor.array.nbytes) for i, tensor in enumerate(tensors)]
-            machine = Machine(
-                self.kernels[entry], memory, tuple(geometry[:3]), tuple(geometry[3:]), shared, check_races=False
-            )
-            self.machines[entry] = machine, buffers, memory
-        machine, buffers, memory = self.machines[entry]
-        addresses = [buffer.address for buffer in buffers]
-        for buffer, tensor in zip(buffers, tensors, strict=True):
-            memory.copy_in(buffer, tensor.array)
-        access = _ACCESS[entry, len(tensors)]
-        machine.run(addresses, {address for address, how in zip(addresses, access, strict=True) if how == "write"})
-        for buffer, tensor in zip(buffers, tensors, strict=True):
-            tensor.array[...] = memory.copy_out(buffer, tensor.array.dtype)[0].reshape(tensor.array.shape)
-        if self.after is not None:
-            self.after(entry, [tensor.array for tensor in tensors])
 
 
 def _train(x: np.ndarray, labels: np.ndarray, model: np.ndarray, status: np.ndarray) -> None:
@@ -279,102 +224,3 @@ def fake_torch(gpu: FakeGpu) -> Any:
         from_numpy=from_numpy,
         zeros=zeros,
     )
-
-
-class _Function:
-    """A function of a C library: callable, and its ``argtypes`` can be set."""
-
-    def __init__(self, gpu: FakeGpu, name: str, body: Callable[..., int | None]) -> None:
-        self.gpu, self.name, self.body = gpu, name, body
-        self.argtypes: list[Any] = []
-
-    def __call__(self, *arguments: Any) -> int:
-        assert len(arguments) == len(self.argtypes), self.name
-        self.gpu.called(self.name)
-        code = self.gpu.failing.get(self.name, 0)
-        if code == 0 or self.name == "cuModuleLoadDataEx":  # a compiler writes its log when it fails
-            return self.body(*arguments) or code
-        return code
-
-
-class FakeLibrary:
-    """libcuda: only what ``driver`` calls, by the same names."""
-
-    def __init__(self, gpu: FakeGpu) -> None:
-        self._gpu = gpu
-        for name in dir(type(self)):
-            if name.startswith("_cu"):
-                setattr(self, name[1:], _Function(gpu, name[1:], getattr(self, name)))
-
-    def _cuInit(self, flags: int) -> None: ...
-
-    def _cuGetErrorName(self, code: int, text: Any) -> None:
-        text._obj.value = CODES[code][0].encode() if code in CODES else None
-
-    def _cuGetErrorString(self, code: int, text: Any) -> None:
-        text._obj.value = CODES[code][1].encode() if code in CODES else None
-
-    def _cuDriverGetVersion(self, version: Any) -> None:
-        version._obj.value = 12040
-
-    def _cuDeviceGetCount(self, count: Any) -> None:
-        count._obj.value = self._gpu.count
-
-    def _cuDeviceGet(self, device: Any, ordinal: int) -> None:
-        device._obj.value = ordinal
-
-    def _cuDeviceGetName(self, name: Any, size: int, device: int) -> None:
-        name.value = self._gpu.name.encode()
-
-    def _cuDeviceGetUuid(self, uuid: Any, device: int) -> None:
-        uuid.raw = bytes(range(16))
-
-    def _cuDeviceTotalMem_v2(self, size: Any, device: int) -> None:
-        size._obj.value = 42405855232
-
-    def _cuDeviceGetAttribute(self, value: Any, attribute: int, device: int) -> None:
-        value._obj.value = {16: 108, 75: 8, 76: 0}[attribute]
-
-    def _cuModuleLoadData(self, module: Any, image: bytes) -> int:
-        assert image.endswith(b"\0")
-        code = self._gpu.compile(image.rstrip(b"\0").decode())
-        if code == 0:
-            module._obj.value = 1000 + self._gpu.calls.count("cuModuleLoadData")
-            self._gpu.modules.add(module._obj.value)
-        return code
-
-    def _cuModuleLoadDataEx(self, module: Any, image: bytes, count: int, options: Any, values: Any) -> None:
-        assert (count, list(options)) == (2, [5, 6])
-        ctypes.memmove(values[0], self._gpu.log, min(len(self._gpu.log), values[1] - 1))
-
-    def _cuModuleGetFunction(self, function: Any, module: int, entry: bytes) -> None:
-        assert module in self._gpu.modules
-        function._obj.value = 2000 + len(self._gpu.functions)
-        self._gpu.functions[function._obj.value] = entry.decode()
-
-    def _cuModuleUnload(self, module: int) -> None:
-        self._gpu.modules.remove(module)
-
-    def _cuFuncSetAttribute(self, function: int, attribute: int, value: int) -> int:
-        assert attribute == 8
-        if value > LARGEST_DYNAMIC_SHARED_BYTES:
-            return 1
-        self._gpu.dynamic_shared[self._gpu.functions[function]] = value
-        return 0
-
-    def _cuLaunchKernel(self, function: int, *arguments: Any) -> None:
-        *geometry, shared, stream, parameters, extra = arguments
-        assert extra is None
-        addresses = [ctypes.c_void_p.from_address(pointer).value for pointer in parameters]
-        tensors = [self._gpu.buffers[address] for address in addresses]
-        entry = self._gpu.functions[function]
-        self._gpu.launches.append((entry, tuple(geometry), shared))
-        self._gpu.streams[stream].put(lambda: self._gpu.launch(entry, tensors, geometry, shared))
-
-    def _cuStreamIsCapturing(self, stream: int, status: Any) -> None:
-        status._obj.value = int(stream in self._gpu.capturing)
-
-    def _cuStreamEndCapture(self, stream: int, graph: Any) -> None:
-        del self._gpu.capturing[stream]
-
-    def _cuGraphDestroy(self, graph: Any) -> None: ...

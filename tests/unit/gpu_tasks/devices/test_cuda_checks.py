@@ -20,7 +20,9 @@ from gpu_tasks.devices.cuda.driver import Driver
 from tests.gpu.checks import CHECKS, ROOT
 from tests.gpu.contestants import Contestant
 from tests.gpu.race import race, table
-from tests.unit.gpu_tasks.devices.cuda_fakes import EmulatingGpu, FakeLibrary, fake_torch
+from tests.unit.gpu_tasks.devices.cuda_emulating import EmulatingGpu
+from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
+from tests.unit.gpu_tasks.devices.cuda_fakes import fake_torch
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from gpu_tasks.payload.draws import Draw
 from gpu_tasks.programs.validate import execute
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, TaskError
 from gpu_tasks.workloads.base import Workload
-from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, FakeLibrary, fake_torch, nearest_mean
+from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
+from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch, nearest_mean
 
 
 @pytest.fixture
@@ -153,6 +154,15 @@ def test_inputs_are_checked_on_loading(device: CudaQda, draws: list[Draw]) -> No
         device.load(draw.x, draw.labels.astype(np.int32), draw.q)  # type: ignore[arg-type]
 
 
+def test_arrays_may_be_read_only_and_in_any_order(device: CudaQda, draws: list[Draw]) -> None:
+    draw = draws[2]
+    x, q = np.asfortranarray(draw.x), np.asfortranarray(draw.q)
+    x.flags.writeable = q.flags.writeable = False
+    device.load(x, draw.labels, q)
+    device.eager()
+    np.testing.assert_array_equal(device.predictions(), nearest_mean(draw.x, draw.labels, draw.q))
+
+
 def test_a_failed_capture_ends_the_stream_and_falls_back_to_nothing(
     gpu: FakeGpu, device: CudaQda, draws: list[Draw]
 ) -> None:
@@ -252,8 +262,17 @@ def test_closing_frees_and_may_be_repeated(gpu: FakeGpu, device: CudaQda, draws:
     device.close()
     assert gpu.modules == set()
     assert gpu.calls.index("reset") < gpu.calls.index("cuModuleUnload")
+    calls = list(gpu.calls)
     device.close()
-    assert gpu.calls.count("reset") == 1
+    assert gpu.calls == calls
+
+
+def test_kernels_that_cannot_be_bound_leave_no_module_behind(gpu: FakeGpu, qda: Workload) -> None:
+    gpu.failing = {"cuModuleGetFunction": 500}
+    with pytest.raises(errors.RefusedKernel, match="train: cuModuleGetFunction"):
+        make(gpu, qda)
+    assert "cuModuleLoadData" in gpu.calls
+    assert gpu.modules == set()
 
 
 PARAMETERS = (

@@ -9,7 +9,9 @@ import pytest
 from gpu_tasks.devices.cuda import errors
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, TaskError
-from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, FakeLibrary
+from tests.unit.gpu_tasks.devices import cuda_fakes
+from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
+from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu
 
 
 @pytest.fixture
@@ -95,7 +97,8 @@ def test_what_callers_tell_apart(gpu: FakeGpu, code: int, error: type[TaskError]
         Driver(FakeLibrary(gpu))
 
 
-def test_torchs_messages_are_recognised_by_the_drivers_words(gpu: FakeGpu) -> None:
+def test_torchs_messages_are_recognised_by_the_drivers_words(gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cuda_fakes.CODES, 3, ("CUDA_ERROR_NOT_INITIALIZED", "memory"))  # the longest words count
     driver = Driver(FakeLibrary(gpu))
     assert driver.code_in("CUDA error: an illegal memory access was encountered\nCUDA kernel errors ...") == 700
     assert driver.code_in("CUDA out of memory. Tried to allocate 2.00 GiB") == 2

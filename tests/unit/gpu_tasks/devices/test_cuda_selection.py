@@ -11,7 +11,8 @@ import pytest
 from gpu_tasks.devices.cuda.errors import CudaFailure, NoDevice
 from gpu_tasks.devices.cuda.selection import TorchMissing, auto_means_cuda, find_gpu, load_torch
 from gpu_tasks.records import BadInput
-from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, FakeLibrary, fake_torch
+from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
+from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
 
 
 @pytest.fixture
