@@ -100,7 +100,8 @@ def emulator_agrees_bit_by_bit(variant: str) -> None:
 
 def _emulated_words(emulated: EmulatedQda, name: str) -> tuple[np.ndarray, np.ndarray]:
     """A buffer's float32 words, and which of them the kernels have written."""
-    return emulated._memory.copy_out(emulated._buffers[name], np.float32)
+    words, written = emulated._memory.copy_out(emulated._buffers[name], np.float32)
+    return words, written
 
 
 def _compare(name: str, found: np.ndarray, expected: np.ndarray, written: np.ndarray, problem: Problem) -> None:

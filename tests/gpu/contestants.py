@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,14 +128,15 @@ def torch_contestant(name: str, way: str | None, dtype: str, draw: Draw, device_
 
 def makers(draw: Draw, device_kind: str, *, compile_too: bool) -> dict[str, Callable[[], Contestant]]:
     """Name to what makes the contestant; the first is what the others are compared with."""
-    made: dict[str, Callable[[], Contestant]] = {
-        f"{variant}, graph": lambda variant=variant: kernel_variant(variant, draw, device_kind) for variant in VARIANTS
-    }
-    ways = [("torch float32, eager", None, "float32"), ("torch float64, eager", None, "float64")]
+    ways: list[tuple[str, str | None, str]] = [
+        ("torch float32, eager", None, "float32"),
+        ("torch float64, eager", None, "float64"),
+    ]
     if compile_too:
         ways.append(("torch float32, compiled", "compiled", "float32"))
     if device_kind == "cuda":  # last: a capture that fails can disturb what is prepared after it
         ways += [("torch float32, graph", "captured", "float32"), ("torch float64, graph", "captured", "float64")]
-    for name, way, dtype in ways:
-        made[name] = lambda name=name, way=way, dtype=dtype: torch_contestant(name, way, dtype, draw, device_kind)
-    return made
+    made: dict[str, Callable[[], Contestant]] = {
+        f"{variant}, graph": partial(kernel_variant, variant, draw, device_kind) for variant in VARIANTS
+    }
+    return made | {name: partial(torch_contestant, name, way, dtype, draw, device_kind) for name, way, dtype in ways}
