@@ -112,9 +112,7 @@ def _compare_with_simulator(interpreter: str) -> None:
             q=memory.copy_out(buffers["q"], np.float32)[0].reshape(1000, 9),
             predictions=device.predictions(),
         )
-        result = subprocess.run(
-            [interpreter, str(SIMULATED), str(path)], capture_output=True, text=True, check=False
-        )
+        result = subprocess.run([interpreter, str(SIMULATED), str(path)], capture_output=True, text=True, check=False)
     if result.returncode:
         print(f"numba's CUDA simulator: not measured ({result.stderr.strip().splitlines()[-1]})")
         return
