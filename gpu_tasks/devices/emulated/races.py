@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpu_tasks.devices.emulated.findings import Fault
 from gpu_tasks.devices.emulated.operations import WARP
 
-MAX_READS = 1 << 21  # remembered before those that say nothing new are dropped
+MAX_READS = 1 << 23  # about 100 MB are remembered before those that say nothing new are dropped
 IntArray = npt.NDArray[Any]
 Describe = Callable[[int], tuple[int, str]]
 
