@@ -62,7 +62,7 @@ def _explain_variant(manifest: Path, name: str) -> str:
         total += cycles
         shared = f"{launch.shared_static_bytes} bytes static, {launch.shared_dynamic_bytes} dynamic"
         lines += [
-            f"  {launch.entry} ({launch.grid[0]} x {launch.block[0]}), {launch.ptx}: {len(machine.kernel.code)} instructions",
+            f"  {launch.entry} ({launch.grid[0]} x {launch.block[0]}), {launch.ptx}: {mix.total()} instructions",
             "    mix: " + ", ".join(f"{word} {count}" for word, count in mix.most_common()),
             f"    shared memory: {shared}",
             *(f"    {target}: {_ptxas(text, target)}" for target in ("sm_80", "sm_90")),

@@ -49,6 +49,7 @@ from kernels.qda import (
     SCORE_BLOCK,
     SCORE_GRID,
     TRIANGLE,
+    Position,
     discriminant,
     divide_by,
     factorise,
@@ -114,7 +115,7 @@ def _labels_of_part(labels: Register, part: Register, lane: Register) -> list[Re
     return own
 
 
-def _stage_centred(x: Register, samples: Register, at) -> None:
+def _stage_centred(x: Register, samples: Register, at: Position) -> None:
     """Copy the part's samples to shared memory as rows (1, x - centre)."""
     words = SAMPLES_PER_PART * FEATURES
     fetched = []
@@ -142,7 +143,7 @@ def _centre(x: Register, feature: Register, when: Register | None = None) -> Reg
     return fmul(_sum_in_order(values), literal(1.0 / CENTRE_SAMPLES))
 
 
-def _accumulate_members(products: list, members: Register, group: int) -> None:
+def _accumulate_members(products: list[tuple[Register, Register, Register]], members: Register, group: int) -> None:
     """Add the products of every sample whose bit is set in ``members``, lowest bit first."""
     ptx.label(f"next_member_{group}")
     ptx.bra(f"no_more_{group}", pred=compare("eq", members, 0))

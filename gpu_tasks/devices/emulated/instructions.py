@@ -101,15 +101,14 @@ def _bind_memory(machine: Machine, at: Instruction, match: re.Match[str]) -> Act
     if len(parts) != int(width or 1) or isinstance(data, Vector) != bool(width):
         raise PtxError("ptx_operands", at.line, f"{at.mnemonic}: expected {width or 'no vector but 1'} register(s)")
     size = int(kind[1:]) // 8
+    total = size * len(parts)
     addresses = _bind_address(machine, at, address, "u64" if is_global else "u32")
     memory = machine.memory if is_global else machine.shared
 
     def place_of(lanes: Lanes) -> Place:
         if is_global:
-            return machine.memory.place(
-                lanes, addresses(lanes), size * len(parts), store=not loads, constant=constant is not None
-            )
-        return machine.shared.place(lanes, addresses(lanes), size * len(parts))
+            return machine.memory.place(lanes, addresses(lanes), total, store=not loads, constant=bool(constant))
+        return machine.shared.place(lanes, addresses(lanes), total)
 
     writes = [machine.writer(at, part, kind, memory=True) for part in parts] if loads else []
     reads = [] if loads else [machine.reader(at, part, kind, memory=True) for part in parts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -195,35 +195,24 @@ def _choose(lanes: Lanes, predicate: Array) -> Lanes:
 
 
 def _check_geometry(kernel: Kernel, grid: Sequence[int], block: Sequence[int], dynamic: int) -> None:
-    sizes: Any = [*grid, *block]
-    total, limit = kernel.shared_bytes + dynamic, SHARED_LIMIT[kernel.target]
-    for fits, code, message in (
-        (len(grid) == len(block) == 3, "bad_geometry", f"grid, block: expected [x, y, z] each, found {sizes}"),
-        (sizes[1:3] + sizes[4:] == [1] * 4, "bad_geometry", f"grid, block: expected one dimension, found {sizes}"),
-        (0 < block[0] <= MAX_BLOCK, "bad_geometry", f"block: expected 1 to {MAX_BLOCK} threads, found {block[0]}"),
-        (block[0] % WARP == 0, "bad_geometry", f"block: expected whole warps of {WARP}, found {block[0]} threads"),
-        (
-            0 < grid[0] <= MAX_THREADS // max(block[0], 1),
-            "bad_geometry",
-            f"grid: expected 1 or more blocks and at most {MAX_THREADS} threads here, found {grid[0]} blocks",
-        ),
-        (
-            kernel.block_required in (None, [*block][: len(kernel.block_required or [])]),
-            "bad_geometry",
-            f"block: expected .reqntid {kernel.block_required}, found {list(block)}",
-        ),
-        (dynamic >= 0, "shared_memory", f"dynamic shared memory: expected no negative size, found {dynamic}"),
-        (
-            not dynamic or kernel.dynamic_shared,
-            "shared_memory",
-            f"dynamic shared memory: expected 0 bytes, as the kernel declares none, found {dynamic}",
-        ),
-        (
-            kernel.shared_bytes <= STATIC_SHARED_LIMIT,
-            "shared_memory",
-            f"static shared memory: expected at most {STATIC_SHARED_LIMIT} bytes, found {kernel.shared_bytes}",
-        ),
-        (total <= limit, "shared_memory", f"shared memory: expected at most {limit} bytes, found {total}"),
-    ):
+    def require(fits: object, code: str, message: str) -> None:
         if not fits:
             raise LaunchError(code, f"{kernel.name}: {message}")
+
+    geometry, sizes = "bad_geometry", [*grid, *block]
+    one_dimension = len(grid) == len(block) == 3 and sizes[1:3] + sizes[4:] == [1] * 4
+    require(one_dimension, geometry, f"grid, block: expected [x, 1, 1] each, found {list(grid)}, {list(block)}")
+    require(0 < block[0] <= MAX_BLOCK, geometry, f"block: expected 1 to {MAX_BLOCK} threads, found {block[0]}")
+    require(block[0] % WARP == 0, geometry, f"block: expected whole warps of {WARP}, found {block[0]} threads")
+    blocks = f"1 or more blocks and at most {MAX_THREADS} threads here"
+    require(0 < grid[0] <= MAX_THREADS // block[0], geometry, f"grid: expected {blocks}, found {grid[0]} blocks")
+    required = (kernel.block_required or []) + [1] * 3
+    same = not kernel.block_required or required[:3] == sizes[3:]
+    require(same, geometry, f"block: expected .reqntid {kernel.block_required}, found {list(block)}")
+    shared, static, limit = "shared_memory", kernel.shared_bytes, SHARED_LIMIT[kernel.target]
+    declared = dynamic == 0 or (dynamic > 0 and kernel.dynamic_shared)
+    require(declared, shared, f"dynamic shared memory: expected 0 bytes as the kernel declares none, found {dynamic}")
+    require(
+        static <= STATIC_SHARED_LIMIT, shared, f"static: expected at most {STATIC_SHARED_LIMIT} bytes, found {static}"
+    )
+    require(static + dynamic <= limit, shared, f"expected at most {limit} bytes, found {static} + {dynamic}")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gpu_tasks.devices.emulated.findings import Fault
 from gpu_tasks.devices.emulated.operations import WARP
 
+MAX_READS = 1 << 23  # about 100 MB are remembered before those that say nothing new are dropped
 IntArray = npt.NDArray[Any]
 Describe = Callable[[int], tuple[int, str]]
 
@@ -26,9 +27,9 @@ class _Read(NamedTuple):
 
     threads: IntArray
     places: IntArray
+    steps: IntArray
     low: int
     high: int
-    step: int
 
 
 class _Accesses(NamedTuple):
@@ -56,6 +57,7 @@ class RaceDetector:
         self._written_at = np.zeros(self._writer.size, np.int32)
         self._written_low, self._written_high = self._writer.size * granule, 0
         self._reads: list[_Read] = []
+        self._read_count = 0
         self._all_threads = np.arange(threads, dtype=np.int32)
         self._block_barrier = 0
         self._warp_barrier = np.zeros(threads // WARP, np.int64)
@@ -64,7 +66,7 @@ class RaceDetector:
         """Every block has passed ``bar.sync`` at ``step``."""
         self._block_barrier = step
         if not self._across_blocks:
-            self._reads.clear()
+            self._reads, self._read_count = [], 0
             self._written_low, self._written_high = self._writer.size * self._granule, 0
 
     def meet_warps(self, warps: IntArray, step: int) -> None:
@@ -79,7 +81,10 @@ class RaceDetector:
             places = (positions + part) // self._granule
             if compare:
                 self._compare(self._writers_of(places), "read", threads, places)
-            self._reads.append(_Read(threads, places, *extent, step))
+            self._reads.append(_Read(threads, places, np.broadcast_to(step, places.shape), *extent))
+            self._read_count += places.size
+        if self._read_count > MAX_READS:
+            self._compact()
 
     def write(self, lanes: Any, positions: IntArray, size: int, extent: tuple[int, int], step: int) -> None:
         """Compare a write with earlier writes and reads, and with itself; remember it."""
@@ -95,10 +100,18 @@ class RaceDetector:
             for earlier in self._reads:
                 if earlier.low < extent[1] and extent[0] < earlier.high:
                     hit = np.flatnonzero(self._written_at[earlier.places] == step)
-                    readers = _Accesses("read", earlier.threads[hit], np.full(hit.size, earlier.step))
+                    readers = _Accesses("read", earlier.threads[hit], earlier.steps[hit])
                     self._compare(readers, "write", self._writer[earlier.places[hit]], earlier.places[hit])
         self._written_low = min(self._written_low, extent[0])
         self._written_high = max(self._written_high, extent[1])
+
+    def _compact(self) -> None:
+        """Keep the latest read of each place by each thread: what is ordered after it is so after the earlier ones."""
+        threads, places, steps = (np.concatenate([read[i] for read in self._reads])[::-1] for i in range(3))
+        _, latest = np.unique(places.astype(np.int64) * self._all_threads.size + threads, return_index=True)
+        low, high = min(read.low for read in self._reads), max(read.high for read in self._reads)
+        self._reads = [_Read(threads[latest], places[latest], steps[latest], low, high)]
+        self._read_count = latest.size if latest.size < MAX_READS // 2 else -MAX_READS  # else more room first
 
     def _writers_of(self, places: IntArray) -> _Accesses:
         return _Accesses("write", self._writer[places], self._written_at[places])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gpu_tasks.devices.emulated import races
 from gpu_tasks.devices.emulated.findings import Access, KernelFinding
 from tests.unit.gpu_tasks.devices.emulated.launching import OWN_WORD, line_of, module, run_small
 
@@ -250,3 +251,28 @@ def test_a_barrier_orders_global_memory_within_a_block():
 def test_a_thread_never_races_with_itself():
     body = f"{OWN_WORD} {OWN_SHARED} st.shared.u32 [%r5], 1; ld.shared.u32 %r6, [%r5]; st.shared.u32 [%r5], %r6;"
     run_small(module(body, shared=WORDS), block=64)
+
+
+def test_reads_are_remembered_through_a_loop_without_filling_memory(monkeypatch):
+    monkeypatch.setattr(races, "MAX_READS", 1000)
+    body = f"""{OWN_WORD} {OWN_SHARED} st.shared.u32 [%r5], %r0; bar.sync 0; mov.u32 %r6, 0; xor.b32 %r8, %r5, 4;
+again: setp.ge.u32 %p0, %r6, 200; @%p0 bra done;
+ld.shared.u32 %r7, [%r5]; add.u32 %r6, %r6, 1; bra again;
+done: BARRIER
+st.shared.u32 [%r8], %r7;"""
+    found = found_in(module(body.replace("BARRIER", ""), shared=WORDS), block=64)
+    assert found.code == "race"
+    assert found.other is not None
+    assert found.other.kind == "read"
+    run_small(module(body.replace("BARRIER", "bar.sync 0;"), shared=WORDS), block=64)
+
+
+def test_compacting_keeps_the_latest_read_of_each_place():
+    detector = races.RaceDetector(1024, 4, (64, 64), lambda position: (position, "memory"), across_blocks=False)
+    positions = np.arange(64) * 4
+    for step in range(1, 200):
+        detector.read(slice(None), positions, 4, (0, 256), step)
+    detector._compact()
+    (kept,) = detector._reads
+    assert kept.places.size == 64
+    assert (kept.steps == 199).all()

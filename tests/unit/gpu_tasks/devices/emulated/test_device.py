@@ -1,6 +1,7 @@
 """The emulated device keeps the contract of ``gpu_tasks.devices.base``."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,8 +130,6 @@ def test_kernels_that_do_not_fit_their_manifest_are_refused():
 
 
 def test_kernels_of_another_size_are_refused():
-    from dataclasses import replace
-
     with pytest.raises(BadInput, match="expected"):
         EmulatedQda(QDA, replace(load_kernels(), n=999))
 

@@ -137,7 +137,19 @@ def test_what_is_outside_the_subset_is_refused_before_anything_runs(body, code, 
 
 
 SMALL = module("mov.u32 %r0, %tid.x;\n@%p0 bra on;\nadd.u32 %r1, %r0, 0x1F;\non:\nst.shared.f32 [%r0+4], %f0;")
-ALPHABET = st.sampled_from([*"%.,;:@!{}[]()+-<>/* \n09xfr", "0f3F800000", "ret;", "bra on;", ".reg .u32 %q;", "é"])
+ALPHABET = st.sampled_from(
+    [
+        *"%.,;:@!{}[]()+-<>/* \n09xfrU",
+        "0f3F800000",
+        "7U",
+        "99999999999999999999",
+        "[on]",
+        "ret;",
+        "bra on;",
+        ".reg .u32 %q;",
+        "é",
+    ]
+)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
