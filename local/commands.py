@@ -17,6 +17,7 @@ from local.logs import show_logs
 from local.paths import Home
 from local.secrets import load
 from local.stack import hold
+from regression.nights.table import verdict_table
 
 DEFAULT_SCHEDULE = "0 2 * * *"
 
@@ -34,14 +35,14 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
         print(f"run {run_id}", file=sys.stderr)
         runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
         result = runs.verdict(held, run_id)
-        if not result["checks"]:
+        if not result.checks:
             print("failed: " + (", ".join(runs.failed_tasks(held, run_id)) or "no task"), file=sys.stderr)
-    print("\n" + runs.show(result), file=sys.stderr)
+    print("\n" + verdict_table(result), file=sys.stderr)
     print('query:   nightly sql "SELECT * FROM nightly"', file=sys.stderr)
     print(f"logs:    {_where(run_id)}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(result))
-    return int(result["exit"])
+        print(json.dumps(result.as_json()))
+    return result.exit_code
 
 
 def command_up(home: Home, arguments: argparse.Namespace) -> int:

@@ -18,6 +18,8 @@ from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
 from local.rest import FINISHED, Airflow
 from local.stack import Stack
+from regression.nights.params import build_request
+from regression.results.outcome import RunVerdict, run_verdict
 
 WORKLOAD = "qda"
 DAG_ID = f"nightly_{WORKLOAD}"
@@ -44,8 +46,6 @@ def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
 
 def accept_params(home: Home, pairs: list[str], device: str | None) -> dict[str, Any]:
     """The params of a run, refused here already, before anything is started, when the first task would refuse them."""
-    from regression.nights.params import build_request
-
     params = parse_params(pairs, device)
     folders = [Path(os.environ.get("NIGHTLY_PAYLOADS") or home.payloads), ROOT / "gpu_tasks" / "payload"]
     try:
@@ -106,14 +106,12 @@ def follow(stack: Stack, run_id: str, say: Callable[[str], None]) -> str:
         raise
 
 
-def verdict(stack: Stack, run_id: str) -> dict[str, Any]:
-    """The run's verdict as the results database has it (the JSON object of ``nightly run --json``)."""
-    from regression.results.outcome import run_verdict
-
+def verdict(stack: Stack, run_id: str) -> RunVerdict:
+    """The run's verdict as the results database has it."""
     engine = create_engine(stack.databases().reader)
     try:
         with engine.connect() as connection:
-            return run_verdict(connection, DAG_ID, run_id).as_json()
+            return run_verdict(connection, DAG_ID, run_id)
     finally:
         engine.dispose()
 
@@ -123,19 +121,6 @@ def failed_tasks(stack: Stack, run_id: str) -> list[str]:
     tasks = stack.airflow().task_instances(DAG_ID, run_id)
     failed = [task for task in tasks if task["state"] == "failed"]
     return [_name(task) for task in sorted(failed, key=lambda task: task["end_date"] or "")]
-
-
-def show(result: dict[str, Any]) -> str:
-    """The verdict as a table for people."""
-    agreement = result["agreement"]
-    rows = [("check", "verdict", "reason")]
-    rows += [(name, check["verdict"], check["reason"] or "") for name, check in result["checks"].items()]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}".rstrip() for name, word, reason in rows]
-    agreed = f"{agreement['agreed']} of {agreement['total']} predictions agree" if agreement["total"] else "no predictions were made"
-    subject = f"{result['workload']} on {result['device'] or 'no device'}: {agreed}"
-    ending = f"verdict: {result['verdict'].replace('_', ' ')} (exit {result['exit']})"
-    return "\n".join([*lines, "", subject, ending])
 
 
 def _wait_for_dag(client: Airflow) -> dict[str, Any]:

@@ -68,16 +68,19 @@ def hold(
     """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client."""
     home.create()
     users = FileLock(home.locks / "users")
+    started: subprocess.Popen[bytes] | None = None
     if not users.wait(SHUTDOWN_TIMEOUT_S, shared=True):
         raise LauncherError(f"the stack of {home.folder} is still shutting down; see {home.logs / 'supervisor.log'}")
     try:
         stack = Stack(home, dsn)
-        _ask(stack, need_airflow=need_airflow, keep=keep, schedule=schedule)
+        started = _ask(stack, need_airflow=need_airflow, keep=keep, schedule=schedule)
         _await(stack, need_airflow=need_airflow)
         yield stack
     finally:
         users.release()
         _wait_for_end(home)
+        if started and not FileLock(home.locks / "supervisor").is_held():
+            started.wait(timeout=10)  # reap it: on some machines nobody else does
 
 
 def _wait_for_end(home: Home) -> None:
@@ -100,7 +103,8 @@ def _is_stopping(home: Home) -> bool:
         return True
 
 
-def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> None:
+def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> subprocess.Popen[bytes] | None:
+    """Write down what is wanted; starts the supervisor when there is none, and then returns it."""
     home = stack.home
     lock = FileLock(home.locks / "wanted")
     if not lock.wait(10):
@@ -109,8 +113,7 @@ def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> None
         running = stack.state()
         if running is None:
             write_wanted(home, Wanted(need_airflow, keep, schedule))
-            _start_supervisor(home, stack._dsn)
-            return
+            return _start_supervisor(home, stack._dsn)
         if running.pid and bool(running.dsn) != bool(stack._dsn):
             raise Usage("a stack with another database server is running; `nightly down` first")
         if running.root != str(ROOT):
@@ -119,11 +122,12 @@ def _ask(stack: Stack, *, need_airflow: bool, keep: bool, schedule: str) -> None
         if need_airflow or keep:
             schedule = schedule if keep else wanted.schedule
             write_wanted(home, replace(wanted, airflow=True, keep=wanted.keep or keep, schedule=schedule))
+        return None
     finally:
         lock.release()
 
 
-def _start_supervisor(home: Home, dsn: str | None) -> None:
+def _start_supervisor(home: Home, dsn: str | None) -> subprocess.Popen[bytes]:
     home.state.unlink(missing_ok=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     environment |= {MARKER: str(home.folder), "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
@@ -146,6 +150,7 @@ def _start_supervisor(home: Home, dsn: str | None) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise LauncherError(f"the supervisor did not start; see {log}")
         time.sleep(0.05)
+    return process
 
 
 def _await(stack: Stack, *, need_airflow: bool) -> None:

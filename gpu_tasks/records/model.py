@@ -218,7 +218,7 @@ class IdleWindow:
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """One measurement round: raw readings and the figures derived from them (see docs/energy.md).
+    """One measurement round: raw readings and the figures derived from them (``gpu_tasks.energy.figures``).
 
     ``cuda_ms`` (CUDA-event time a replay), ``wall_ms``, ``gross_mj`` and ``adjusted_mj`` are per replay;
     ``adjusted_mj`` may be negative and is kept so. Energy fields are null with ``energy_reason`` where the

@@ -251,5 +251,6 @@ def _same_text(run: AgreementRun, counted: Sequence[DrawResult], baseline: Agree
         return ""
     agreed, total = sum(r.agreed or 0 for r in counted), sum(r.total or 0 for r in counted)
     left_out = len(baseline.draws.keys() - set(run.draws_expected))
-    uncovered = f" ({left_out} draws of the baseline were not asked for)" if left_out else ""
-    return f"{agreed} of {total} agree on {len(counted)} draws, as in baseline {baseline.name}{uncovered}"
+    uncovered = f" ({left_out} of the baseline's {len(baseline.draws)} draws were not asked for)" if left_out else ""
+    draws = "1 draw" if len(counted) == 1 else f"{len(counted)} draws"
+    return f"{agreed} of {total} agree on {draws}, as in baseline {baseline.name}{uncovered}"

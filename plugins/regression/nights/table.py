@@ -9,8 +9,8 @@ def verdict_table(verdict: RunVerdict) -> str:
     """One line a check, then what ran and the verdict."""
     rows = [("check", "verdict", "reason"), *((n, c.verdict, c.reason) for n, c in verdict.checks.items())]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"{name:<{widths[0]}}  {word:<{widths[1]}}  {reason}" for name, word, reason in rows]
-    agreed = "no predictions" if verdict.total is None else f"{verdict.agreed} of {verdict.total} predictions agree"
-    lines.append(f"{verdict.workload} on {verdict.device or 'no device'}: {agreed}")
-    lines.append(f"verdict: {verdict.verdict} (exit {verdict.exit_code}), run {verdict.run_id}")
+    lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}" for name, word, reason in rows]
+    agreed = "no predictions" if not verdict.total else f"{verdict.agreed} of {verdict.total} predictions agree"
+    lines += ["", f"{verdict.workload or 'nothing'} on {verdict.device or 'no device'}: {agreed}, run {verdict.run_id}"]
+    lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
     return "\n".join(lines)

@@ -77,7 +77,7 @@ def load(context: Mapping[str, Any]) -> dict[str, Any]:
     from regression.results.spool import keep_record, load_kept
 
     with _as_airflow_failure():
-        record = _run_record(_night(context))
+        record = run_record_of(_night(context))
         kept = keep_record(record, settings.records())
         result = load_kept(results_engine(), settings.records(), record.request.run_id)
     log.info("run %s %s (record: %s)", result.run_id, result.status.value, kept)
@@ -114,11 +114,7 @@ def require_fine(verdict: Mapping[str, Any]) -> None:
     raise AirflowFailException(" | ".join([f"{verdict['verdict']} (exit {verdict['exit']})", *told]))
 
 
-def _night(context: Mapping[str, Any]) -> Night:
-    return Night(context["dag"].dag_id, context["run_id"])
-
-
-def _run_record(night: Night) -> RunRecord:
+def run_record_of(night: Night) -> RunRecord:
     """The record of the run; the refusal of its request, or its bare request, where there is none."""
     for path in (night.refusal_file, night.run_file):
         if path.exists():
@@ -128,6 +124,10 @@ def _run_record(night: Night) -> RunRecord:
     request: RunRequest = night.request
     reason = Reason("no_run_record", f"no record of the run could be put together; its parts are in {night.folder}")
     return empty_run(request, Outcome.INFRASTRUCTURE_FAILURE, reason)
+
+
+def _night(context: Mapping[str, Any]) -> Night:
+    return Night(context["dag"].dag_id, context["run_id"])
 
 
 @contextmanager

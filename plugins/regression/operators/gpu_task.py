@@ -28,9 +28,10 @@ FINISHED = {Outcome.OK, Outcome.REGRESSION}  # a finding is for the checks to ju
 class GpuTaskOperator(BaseOperator):
     """Run ``python -m gpu_tasks PROGRAM --OPTION VALUE... --out RECORD`` beside the GPU.
 
-    The task succeeds when the program ends with 0 or 1, and fails with the reason of its record otherwise
-    (``summarise`` succeeds whenever it leaves the record of the run, whatever that says). A program that is killed, times out or leaves no record is an infrastructure failure, and a record that says so
-    is written for it. Returns path, outcome, reason and draw or round number (not the record) as XCom.
+    The task succeeds when the program ends with 0 or 1 (``summarise``: whenever it leaves the record of the run,
+    whatever that says), and fails with the reason of its record otherwise. A program that is killed, times out or
+    leaves no record is an infrastructure failure, and a record that says so is written for it. Returns path,
+    outcome, reason and draw or round number (not the record) as XCom.
 
     :param program: provision, verify, validate, measure or summarise (templated values go into ``options``).
     :param options: long options and their values; an empty value leaves its option out (templated).

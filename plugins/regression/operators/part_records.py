@@ -27,6 +27,8 @@ RECORDS: Mapping[str, tuple[str, type[Any]]] = {
     "summarise": ("run", RunRecord),
 }
 NUMBERS = ("draw", "round")
+INTEGERS = (*NUMBERS, "repeats")
+PLAIN = (str, int, int | None)
 
 
 def failure_record(program: str, options: Mapping[str, str], outcome: Outcome, reason: Reason) -> Any | None:
@@ -35,8 +37,10 @@ def failure_record(program: str, options: Mapping[str, str], outcome: Outcome, r
     if cls is RunRecord:
         return None
     hints = typing.get_type_hints(cls)
-    known: dict[str, Any] = {"workload": "qda", "requested_device": options.get("device", "auto"), "arm": "candidate"}
-    known |= {name: int(value) if name in (*NUMBERS, "repeats") else value for name, value in options.items()}
+    given = {name: int(text) if name in INTEGERS else text for name, text in options.items()}
+    defaults = {"workload": "qda", "requested_device": given.get("device", "auto"), "arm": "candidate"}
+    # An option and a field may share a name and not a meaning: the payload of a verification is an identity.
+    known: dict[str, Any] = defaults | {name: value for name, value in given.items() if hints.get(name) in PLAIN}
     known |= {"kind": kind, "created_at": utc_now(), "outcome": outcome, "reason": reason}
     names = [field.name for field in dataclasses.fields(cls)]
     return cls(**{name: known[name] if name in known else _nothing(hints[name]) for name in names})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,34 @@ from regression.results.loading import load_run
 from regression.results.roles import ensure_roles
 from tests.integration.regression.databases import PASSWORDS, Database
 from tests.integration.regression.example_records import run_record, sha256_of
+
+WRITES = [
+    "DELETE FROM run",
+    "INSERT INTO device (kind, uuid, name) VALUES ('cuda', 'u', 'n')",
+    "UPDATE run SET note = 'x'",
+    "CREATE TABLE mine (a int)",
+    "DROP VIEW nightly",
+    "SET transaction_read_only = off; DELETE FROM run",
+]
+WRONG_STATES = [
+    "UPDATE run SET agreed = total + 1",
+    "UPDATE run SET trigger = 'moon'",
+    "UPDATE run SET verdict = 'ok'",
+    "UPDATE run SET verdict = 'fine', exit_code = 0",
+    "UPDATE run SET completed_at = started_at - interval '1 s'",
+    "UPDATE run SET outcome = 'regression', reason_code = NULL",
+    "UPDATE run SET rounds_valid = rounds_expected + 1",
+    "UPDATE run SET record_sha256 = 'abc'",
+    "UPDATE validation SET agreed = 1001",
+    "UPDATE validation SET agreed = NULL WHERE draw = 1",
+    "UPDATE validation SET draw = 1",
+    "UPDATE round SET outcome = 'invalid_measurement', reason_code = 'x'",
+    "UPDATE round SET valid = false",
+    "UPDATE round SET wall_ms = 0",
+    "UPDATE device SET kind = 'tpu'",
+    "INSERT INTO check_result (run_id, check_name, step, verdict, metric, unit, reason_code, reason, details) "
+    "SELECT run_id, 'energy', 0, 'great', 'm', 'mJ', 'x', 'x', '{}' FROM run",
+]
 
 
 def _rows(database: Database, statement: str, **parameters: Any) -> list[Any]:
@@ -90,20 +120,10 @@ def test_roles_can_be_ensured_again_with_new_passwords(database: Database) -> No
         ensure_roles(connection, name, {**PASSWORDS, "nightly_reader": ""})
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM run",
-        "INSERT INTO device (kind, uuid, name) VALUES ('cuda', 'u', 'n')",
-        "UPDATE run SET note = 'x'",
-        "CREATE TABLE mine (a int)",
-        "DROP VIEW nightly",
-        "SET transaction_read_only = off; DELETE FROM run",
-    ],
-)
-def test_the_reader_writes_nothing(database: Database, statement: str) -> None:
-    with pytest.raises(DBAPIError), database.reader.begin() as connection:
-        connection.execute(text(statement))
+def test_the_reader_writes_nothing(database: Database) -> None:
+    for statement in WRITES:
+        with pytest.raises(DBAPIError), database.reader.begin() as connection:
+            connection.execute(text(statement))
 
 
 def test_the_reader_sees_views_and_tables_and_is_stopped_after_a_while(database: Database) -> None:
@@ -128,32 +148,17 @@ def test_the_writer_neither_changes_the_schema_nor_deletes_runs(database: Databa
             connection.execute(text(statement))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE run SET agreed = total + 1",
-        "UPDATE run SET trigger = 'moon'",
-        "UPDATE run SET verdict = 'ok'",
-        "UPDATE run SET verdict = 'fine', exit_code = 0",
-        "UPDATE run SET completed_at = started_at - interval '1 s'",
-        "UPDATE run SET outcome = 'regression', reason_code = NULL",
-        "UPDATE run SET rounds_valid = rounds_expected + 1",
-        "UPDATE run SET record_sha256 = 'abc'",
-        "UPDATE validation SET agreed = 1001",
-        "UPDATE validation SET agreed = NULL WHERE draw = 1",
-        "UPDATE validation SET draw = 1",
-        "UPDATE round SET outcome = 'invalid_measurement', reason_code = 'x'",
-        "UPDATE round SET valid = false",
-        "UPDATE round SET wall_ms = 0",
-        "UPDATE device SET kind = 'tpu'",
-        "INSERT INTO check_result (run_id, check_name, step, verdict, metric, unit, reason_code, reason, details) "
-        "SELECT run_id, 'energy', 0, 'great', 'm', 'mJ', 'x', 'x', '{}' FROM run",
-    ],
-)
-def test_wrong_states_are_impossible(database: Database, statement: str) -> None:
+def test_wrong_states_are_impossible(database: Database) -> None:
     load_run(database.writer, run_record(), sha256_of(run_record()))
-    with pytest.raises(IntegrityError), database.admin.begin() as connection:
-        connection.execute(text(statement))
+    allowed = []
+    for statement in WRONG_STATES:
+        try:
+            with database.admin.begin() as connection:
+                connection.execute(text(statement))
+        except IntegrityError:
+            continue
+        allowed.append(statement)
+    assert allowed == []
 
 
 def test_the_first_columns_of_the_nightly_view_are_what_a_person_looks_for(database: Database) -> None:
@@ -162,3 +167,13 @@ def test_the_first_columns_of_the_nightly_view_are_what_a_person_looks_for(datab
         "SELECT attname FROM pg_attribute WHERE attrelid = 'nightly'::regclass AND attnum > 0 ORDER BY attnum",
     )
     assert [c[0] for c in columns[:6]] == ["night", "workload", "device", "verdict", "agreed", "total"]
+
+
+def test_the_questions_of_the_documentation_can_be_asked(database: Database) -> None:
+    load_run(database.writer, run_record(), sha256_of(run_record()))
+    document = Path(__file__).resolve().parents[3] / "docs" / "results.md"
+    questions = re.findall(r"```sql\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(questions) >= 4
+    with database.reader.connect() as connection:
+        for question in questions:
+            connection.execute(text(question))

@@ -10,8 +10,18 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from gpu_tasks.records import BadInput, Outcome, PredictionMismatch, RunRecord, run_id_for
+from gpu_tasks.records import (
+    BadInput,
+    InfrastructureFailure,
+    Outcome,
+    PredictionMismatch,
+    RunRecord,
+    run_id_for,
+    write_record,
+)
 from regression.detectors import CheckVerdict, Verdict, judge_agreement, judge_energy
+from regression.nights.folder import Night
+from regression.nights.tasks import run_record_of
 from regression.results import history
 from regression.results.baselines import accept_baseline, ensure_first_baseline
 from regression.results.checks import store_check
@@ -211,3 +221,17 @@ def test_energy_that_was_not_verified_is_no_baseline_unless_accepted_by_name(dat
     assert judge(database, run_record("a"))["energy"].reason_code == "baseline_energy_unverified"
     accept_baseline(database.writer, run_id, accepted_by="test", reason="sensor checked by hand", for_energy=True)
     assert judge(database, run_record("b"))["energy"].verdict is Verdict.OK
+
+
+def test_a_run_of_which_only_the_request_is_left_is_stored_and_red(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NIGHTLY_RUNS", str(tmp_path))
+    night = Night("nightly_qda", "bare")
+    with pytest.raises(InfrastructureFailure, match="expected a request, found nothing"):
+        run_record_of(night)
+    write_record(run_record("bare").request, night.request_file)
+    found = judge(database, run_record_of(night))
+    assert [(check.verdict.value, check.reason_code) for check in found.values()] == [("invalid", "no_run_record")] * 2
+    settled = settle(database, "bare")
+    assert (settled["verdict"], settled["exit"]) == ("infrastructure_failure", 5)

@@ -14,7 +14,7 @@ from local import cli, secrets
 from local.databases import databases, libpq_uri
 from local.errors import Usage
 from local.paths import ROOT, default_home
-from local.runs import parse_params, show
+from local.runs import parse_params
 
 SECRETS = secrets.Secrets(*(f"secret-{i}" for i in range(9)))
 
@@ -107,25 +107,6 @@ def test_a_users_server_gets_two_databases_named_after_its_dsn() -> None:
 def test_other_databases_are_refused(dsn: str) -> None:
     with pytest.raises(Usage, match="--dsn: expected"):
         databases(dsn, SECRETS, embedded=False)
-
-
-def test_the_verdict_table_says_every_check() -> None:
-    result = {
-        "workload": "qda",
-        "device": "reference",
-        "verdict": "regression",
-        "exit": 1,
-        "agreement": {"agreed": 10999, "total": 11000},
-        "checks": {
-            "agreement": {"verdict": "regressed", "reason": "draw 3: index 17: expected 4, found 9"},
-            "energy": {"verdict": "unavailable", "reason": None},
-        },
-    }
-    text = show(result)
-    assert "agreement  regressed    draw 3: index 17: expected 4, found 9" in text
-    assert "energy     unavailable" in text
-    assert "10999 of 11000 predictions agree" in text
-    assert text.endswith("verdict: regression (exit 1)")
 
 
 def test_every_command_is_carried_out_by_something() -> None:

@@ -33,7 +33,7 @@ def test_the_same_predictions_are_ok_and_say_against_what() -> None:
     assert (found.verdict, found.value, found.baseline_value) == (Verdict.OK, 1000, 1000)
     assert (
         found.reason
-        == "1000 of 1000 agree on 1 draws, as in baseline A100 record (3 draws of the baseline were not asked for)"
+        == "1000 of 1000 agree on 1 draw, as in baseline A100 record (3 of the baseline's 4 draws were not asked for)"
     )
 
 

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
-from regression.operators.child import Child, child_environment
+from gpu_tasks.records import Outcome, read_record
+from regression.operators.child import GUARD, child_environment
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.locks import device_lock
+from regression.operators.part_records import RECORDS
 from tests.unit.regression.programs import assert_all_end, wait_for, write_program
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -99,24 +101,27 @@ def test_an_end_that_explains_nothing_is_an_infrastructure_failure_with_a_record
 
 
 @pytest.mark.parametrize(
-    ("program", "options"),
+    ("program", "options", "expected"),
     [
-        ("provision", {"device": "cuda"}),
-        ("validate", {"draw": "3", "payload": "p", "device": "cuda"}),
-        ("measure", {"round": "2", "payload": "p", "protocol": "classic", "repeats": ""}),
-        ("summarise", {"request": "r.json"}),
+        ("provision", {"device": "cuda", "workload": "w"}, {"requested_device": "cuda", "workload": "w"}),
+        ("verify", {"subject": "payload", "payload": "p"}, {"subject": "payload", "payload": "None"}),
+        ("validate", {"draw": "3", "payload": "p", "device": "cuda"}, {"draw": "3", "payload": "p"}),
+        ("measure", {"round": "2", "payload": "p", "protocol": "x", "repeats": ""}, {"round": "2", "protocol": "x"}),
+        ("measure", {"round": "0", "payload": "p", "protocol": "x", "repeats": "9"}, {"repeats": "9", "payload": "p"}),
+        ("summarise", {"request": "r.json"}, {}),
     ],
 )
-def test_every_program_gets_its_own_kind_of_failure_record(folder: Path, program: str, options: dict[str, str]) -> None:
+def test_every_program_gets_its_own_kind_of_failure_record(
+    folder: Path, program: str, options: dict[str, str], expected: dict[str, str]
+) -> None:
     with pytest.raises(AirflowException):
         run(operator(folder, "sys.exit(9)", program=program, options=options))
     if program == "summarise":
         assert not (folder / "out.json").exists()
     else:
-        left = left_record(folder)
-        assert {name: str(left[name]) for name in ("draw", "round", "payload") if name in options} == {
-            name: value for name, value in options.items() if name in ("draw", "round", "payload")
-        }
+        left = read_record(folder / "out.json", RECORDS[program][1])
+        assert left.outcome is Outcome.INFRASTRUCTURE_FAILURE
+        assert {name: str(getattr(left, name)) for name in expected} == expected
 
 
 def test_a_record_of_an_earlier_try_is_not_taken_for_this_one(folder: Path) -> None:
@@ -133,7 +138,9 @@ def test_output_is_logged_line_by_line_whatever_its_bytes(folder: Path, capsys: 
 
 
 def test_what_a_program_leaves_behind_ends_with_it(folder: Path) -> None:
+    started = time.monotonic()
     run(operator(folder, "grandchild(); record('ok')"))
+    assert time.monotonic() - started < 30, "waited for what was left behind instead of ending it"
     assert_all_end((folder / "pids").read_text())
 
 
@@ -180,13 +187,17 @@ def test_kill_9_of_the_task_ends_program_and_grandchildren(folder: Path) -> None
         pass
 
 
-def test_the_program_dies_with_its_guard(folder: Path) -> None:
+def test_the_program_dies_with_its_guard_even_when_nobody_watches(folder: Path) -> None:
     write_program(folder, "Path('pid').write_text(str(os.getpid())); time.sleep(60)")
-    child = Child([sys.executable, "-m", "gpu_tasks", "--out", "x"], folder, dict(os.environ))
+    leash, held = os.pipe()
+    command = [sys.executable, str(GUARD), str(leash), sys.executable, "-m", "gpu_tasks", "--out", "x"]
+    guard = subprocess.Popen(command, cwd=folder, start_new_session=True, pass_fds=[leash])
     pid = wait_for(folder / "pid")
-    os.kill(child._process.pid, signal.SIGKILL)
+    guard.kill()
+    guard.wait()
     assert_all_end(pid)
-    child.close()
+    os.close(leash)
+    os.close(held)
 
 
 def test_a_device_is_used_by_one_program_at_a_time(folder: Path) -> None:

@@ -1,0 +1,99 @@
+"""Parameters of a night: what is accepted, what is refused with its name, and where a run's files go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_tasks.records import BadInput, RunRequest, run_id_for
+from regression.nights.folder import safe_name
+from regression.nights.params import SCHEMA, build_request, check_params
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    for name, draws in (("original", range(11)), ("small", [0, 4])):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "manifest.json").write_text(json.dumps({"draws": [{"draw": draw} for draw in draws]}))
+    return [tmp_path / "nothing", tmp_path]
+
+
+def request(folders: list[Path], **given: Any) -> RunRequest:
+    return build_request(
+        given, workload="qda", dag_id="d", dag_run_id="r", trigger="manual", logical_date=None, payload_folders=folders
+    )
+
+
+def test_nothing_given_is_a_whole_night(folders: list[Path]) -> None:
+    accepted = request(folders)
+    assert (accepted.draws, accepted.rounds, accepted.device) == (list(range(11)), 7, "auto")
+    assert (accepted.payload, accepted.protocol, accepted.repeats) == ("original", "classic", None)
+    assert accepted.run_id == run_id_for("d", "r")
+
+
+def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
+    assert request(folders, payload="small").draws == [0, 4]
+    assert request(folders, draws=[7, 2]).draws == [2, 7]
+    with pytest.raises(BadInput, match=r"draws: payload small has \[0, 4\], found \[1\]"):
+        request(folders, payload="small", draws=[0, 1])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"round": 7},
+        {"rounds": 0},
+        {"rounds": 101},
+        {"rounds": "7"},
+        {"rounds": 7.0},
+        {"rounds": True},
+        {"rounds": None},
+        {"draws": []},
+        {"draws": [1, 1]},
+        {"draws": [-1]},
+        {"draws": [1.0]},
+        {"draws": "0"},
+        {"repeats": 0},
+        {"device": "tpu"},
+        {"protocol": "fast"},
+        {"payload": "../original"},
+        {"payload": "absent"},
+        {"payload": "original\n"},
+        {"label": 5},
+        {"label": "x" * 201},
+        {"note": "nul \0"},
+    ],
+)
+def test_what_is_wrong_is_refused_and_named(folders: list[Path], given: dict[str, Any]) -> None:
+    with pytest.raises(BadInput) as caught:
+        request(folders, **given)
+    assert caught.value.message.startswith(f"{next(iter(given))}")
+
+
+@pytest.mark.parametrize("manifest", ["{", "[]", '{"draws": [{}]}', '{"draws": []}', '{"draws": [{"draw": -1}]}'])
+def test_a_manifest_that_names_no_draws_is_refused(folders: list[Path], manifest: str) -> None:
+    (folders[1] / "small" / "manifest.json").write_text(manifest)
+    with pytest.raises(BadInput, match="draws: expected"):
+        request(folders, payload="small")
+
+
+def test_every_parameter_explains_itself_and_its_default_is_valid() -> None:
+    assert all(rule["description"] for rule in SCHEMA.values())
+    check_params({name: rule["default"] for name, rule in SCHEMA.items()})
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_folder_names_are_safe_and_differ(one: str, other: str) -> None:
+    name = safe_name(one)
+    assert "/" not in name and name not in (".", "..") and not name.startswith(".") and len(name) < 200
+    assert (one == other) == (name == safe_name(other))
+
+
+def test_airflows_own_run_ids_stay_as_they_are() -> None:
+    assert safe_name("manual__2026-11-30T02:00:00+00:00") == "manual__2026-11-30T02:00:00+00:00"
