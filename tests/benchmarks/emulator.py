@@ -20,8 +20,8 @@ from time import perf_counter
 import numpy as np
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.emulated.manifest import load_kernels
 from gpu_tasks.devices.host import cpu_name
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.workloads.qda.workload import Qda
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ SIMULATED = Path(__file__).with_name("numba_score.py")
 REPEATS = 5
 START_AND_VALIDATE = """
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.emulated.manifest import load_kernels
+from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.workloads.qda.workload import Qda
 import numpy as np, sys
 device = EmulatedQda(Qda(), load_kernels(variant=sys.argv[2]), check_races=sys.argv[3] == "races")
