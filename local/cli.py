@@ -123,6 +123,7 @@ def _gpu_program(home: Home, arguments: list[str]) -> int:
     interpreter = environments.python(home, "cpu")
     os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in
     os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
+    os.environ.setdefault("NIGHTLY_ENVIRONMENTS", str(home.environments))
     os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted
 
 

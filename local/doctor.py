@@ -83,7 +83,7 @@ def _server_user(_: Home) -> tuple[str, str]:
 
 
 def _environments(home: Home) -> tuple[str, str]:
-    missing = [name for name in environments.LOCKS if not environments.is_complete(home, name)]
+    missing = [name for name in environments.ENVIRONMENTS if not environments.is_complete(home, name)]
     return ("note", f"to be made when needed: {', '.join(missing)}") if missing else ("ok", "all made")
 
 

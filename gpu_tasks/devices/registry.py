@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpu_tasks.devices.base import Device
+from gpu_tasks.devices.cuda.selection import auto_means_cuda
 from gpu_tasks.records import BadInput
 from gpu_tasks.workloads.base import Workload
 
@@ -17,15 +18,26 @@ def _open_reference(workload: Workload) -> Device:
     return ReferenceQda(workload)
 
 
-_OPENERS: dict[tuple[str, str], Callable[[Workload], Device]] = {("reference", "qda"): _open_reference}
+def _open_cuda(workload: Workload) -> Device:
+    from gpu_tasks.devices.cuda.device import CudaQda
+
+    return CudaQda(workload)
+
+
+_OPENERS: dict[tuple[str, str], Callable[[Workload], Device]] = {
+    ("cuda", "qda"): _open_cuda,
+    ("reference", "qda"): _open_reference,
+}
 
 
 def resolve_kind(requested: str) -> str:
-    """The kind that ``requested`` stands for: ``auto`` is the best device of this version, the reference.
+    """The kind that ``requested`` stands for: ``auto`` is the GPU where there is one, else the reference.
 
-    Raises ``BadInput``: ``unknown_device``.
+    Raises ``BadInput``: ``unknown_device``; and what ``auto_means_cuda`` raises of a GPU that does not work.
     """
-    kind = "reference" if requested == "auto" else requested
+    kind = requested
+    if requested == "auto":
+        kind = "cuda" if auto_means_cuda() else "reference"
     if kind not in KINDS:
         raise BadInput("unknown_device", f"--device: expected auto or one of {', '.join(KINDS)}, found {requested!r}")
     return kind

@@ -87,6 +87,12 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
 def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _record_program(programs, "provision", "Choose the device and fingerprint it and the environment.")
     _add_common(parser, device=True)
+    parser.add_argument(
+        "--environment", metavar="NAME", help="make or repair this environment first and continue in it: a100 or cpu"
+    )
+    parser.add_argument(
+        "--environments", type=Path, metavar="DIR", help="folder of the environments (default: NIGHTLY_ENVIRONMENTS)"
+    )
 
 
 def _add_verify(programs: Programs[argparse.ArgumentParser]) -> None:

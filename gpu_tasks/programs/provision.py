@@ -1,46 +1,101 @@
-"""``provision``: which device, which kernel, which versions."""
+"""``provision``: which environment, which device, which kernel, which versions."""
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from argparse import Namespace
 from contextlib import closing
 from importlib import metadata
+from pathlib import Path
 
-from gpu_tasks.devices.registry import open_device
-from gpu_tasks.records import EnvironmentFingerprint, Outcome, ProvisionRecord, utc_now
-from gpu_tasks.workloads.registry import get_workload
+from gpu_tasks.environments import build
+from gpu_tasks.environments.differences import differences
+from gpu_tasks.programs.console import progress
+from gpu_tasks.records import (
+    BadInput,
+    EnvironmentDifference,
+    EnvironmentFingerprint,
+    InfrastructureFailure,
+    Outcome,
+    ProvisionRecord,
+    utc_now,
+)
+from gpu_tasks.sources import ROOT
 
 PACKAGES = ("numpy", "nvidia-ml-py", "pyptx", "torch")
 """Packages whose version can change a result; those that are not installed are left out."""
 
+_ENTERED = "NIGHTLY_ENVIRONMENT_ENTERED"  # told to the program started anew, so that it is started anew only once
+
 
 def run(arguments: Namespace) -> ProvisionRecord:
-    """Open the device as the other programs will, and describe it."""
+    """Make the environment if one is named, open the device as the other programs will, and describe both."""
+    if arguments.environment is not None:
+        _enter(build.named(arguments.environment), arguments.environments)
+    # Not before: only the environment has numpy.
+    from gpu_tasks.devices.registry import open_device
+    from gpu_tasks.workloads.registry import get_workload
+
     workload = get_workload(arguments.workload)
     with closing(open_device(arguments.device, workload)) as device:
-        return ProvisionRecord(
-            kind="provision",
-            created_at=utc_now(),
-            outcome=Outcome.OK,
-            reason=None,
-            workload=workload.name,
-            requested_device=arguments.device,
-            device=device.fingerprint(),
-            environment=environment_fingerprint(),
-            kernel=device.kernel(),
-        )
-
-
-def environment_fingerprint() -> EnvironmentFingerprint:
-    """Versions of this process; driver and CUDA are null where no GPU is used."""
-    return EnvironmentFingerprint(
-        python=platform.python_version(),
-        platform=platform.platform(),
-        driver=None,
-        cuda=None,
-        packages={name: version for name in PACKAGES if (version := _version(name)) is not None},
+        fingerprint, kernel = device.fingerprint(), device.kernel()
+    environment = environment_fingerprint(fingerprint.kind)
+    found = differences(environment, fingerprint, workload.name)
+    _report(found)
+    return ProvisionRecord(
+        kind="provision",
+        created_at=utc_now(),
+        outcome=Outcome.OK,
+        reason=None,
+        workload=workload.name,
+        requested_device=arguments.device,
+        device=fingerprint,
+        environment=environment,
+        kernel=kernel,
+        environment_differences=found,
     )
+
+
+def environment_fingerprint(device_kind: str) -> EnvironmentFingerprint:
+    """Versions of this process; driver and CUDA are null where no GPU is used."""
+    packages = {name: version for name in PACKAGES if (version := _version(name)) is not None}
+    driver = cuda = None
+    if device_kind == "cuda":
+        from gpu_tasks.devices.cuda import versions
+
+        packages["torch"] = versions.torch_version()
+        driver, cuda = versions.driver_release(), versions.torch_cuda()
+    return EnvironmentFingerprint(
+        python=platform.python_version(), platform=platform.platform(), driver=driver, cuda=cuda, packages=packages
+    )
+
+
+def _enter(environment: build.Environment, folder: Path | None) -> None:
+    """Make the environment where it is not complete, and start this program anew in it; returns when it is in it."""
+    text = os.environ.get("NIGHTLY_ENVIRONMENTS")
+    if folder is None and not text:
+        message = "--environments: expected a folder, or one in NIGHTLY_ENVIRONMENTS, found neither"
+        raise BadInput("no_environments_folder", message)
+    base = (folder or Path(str(text))).expanduser().absolute()
+    build.ensure(base, environment)
+    target, python = environment.folder(base), str(environment.python(base))
+    if Path(sys.prefix).resolve() == target.resolve():
+        return
+    if os.environ.get(_ENTERED) == str(target):
+        message = f"{python}: expected an interpreter of {target}, found one of {sys.prefix}"
+        raise InfrastructureFailure("environment_not_entered", message)
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", _ENTERED: str(target)}
+    os.execve(python, [python, "-m", "gpu_tasks", *sys.argv[1:]], variables)  # noqa: S606 - no shell is wanted
+
+
+def _report(found: list[EnvironmentDifference]) -> None:
+    for difference in found:
+        progress(
+            f"environment: {difference.name}: {difference.baseline} has {difference.expected or 'none'}, "
+            f"here is {difference.found or 'none'}"
+        )
 
 
 def _version(package: str) -> str | None:

@@ -57,6 +57,19 @@ class EnvironmentFingerprint:
 
 
 @dataclass(frozen=True)
+class EnvironmentDifference:
+    """One version that is not the one ``baseline`` (its file's name) was measured with; null where there is none.
+
+    ``name`` is python, driver, cuda or ``packages.`` and the name of a package.
+    """
+
+    baseline: str
+    name: str
+    expected: str | None
+    found: str | None
+
+
+@dataclass(frozen=True)
 class KernelIdentity:
     """What ran: variant name, geometry and the sha256 of its PTX (null where there is no PTX)."""
 
@@ -68,7 +81,11 @@ class KernelIdentity:
 
 @dataclass(frozen=True)
 class ProvisionRecord:
-    """The device chosen, the kernel it will run and the environment the tasks run in."""
+    """The device chosen, the kernel it will run and the environment the tasks run in.
+
+    ``environment_differences`` are against the shipped baseline of the same workload and kind of device, and empty
+    where none is shipped (no CPU has one) as well as where nothing differs.
+    """
 
     kind: str  # "provision"
     created_at: str
@@ -79,6 +96,7 @@ class ProvisionRecord:
     device: DeviceFingerprint | None
     environment: EnvironmentFingerprint | None
     kernel: KernelIdentity | None
+    environment_differences: list[EnvironmentDifference] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.registry import get_workload
 
 
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unit tests mean the same on a machine with a GPU: it is hidden from them and from the programs they start."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
 @pytest.fixture(scope="session")
 def qda() -> Workload:
     return get_workload("qda")

@@ -67,6 +67,20 @@ def test_provision(tmp_path: Path) -> None:
     assert "numpy" in record.environment.packages
 
 
+def test_a_gpu_that_is_not_there_is_the_machines_failure(tmp_path: Path) -> None:
+    result = program("provision", "--device", "cuda", "--out", tmp_path / "p.json")
+    record = read_record(tmp_path / "p.json", ProvisionRecord)
+    assert (result.returncode, record.outcome) == (5, Outcome.INFRASTRUCTURE_FAILURE)
+    assert record.reason is not None
+    assert record.reason.code in ("no_cuda_driver", "cuda_error_no_device")
+
+
+def test_a_slice_of_a_gpu_is_refused(tmp_path: Path) -> None:
+    result = program("provision", "--out", tmp_path / "p.json", CUDA_VISIBLE_DEVICES="MIG-98d97ad6/1/0")
+    assert result.returncode == 2
+    assert "mig_not_supported" in complaint(result)
+
+
 @pytest.mark.parametrize(("subject", "least"), [("sources", 40), ("payload", 23)])
 def test_verify(tmp_path: Path, subject: str, least: int) -> None:
     result = program("verify", "--subject", subject, "--out", tmp_path / "v.json")
@@ -113,7 +127,7 @@ def test_without_out_the_record_goes_to_standard_output() -> None:
 @pytest.mark.parametrize(
     ("arguments", "cls", "code"),
     [
-        (["provision", "--device", "cuda"], ProvisionRecord, "device_not_available"),
+        (["provision", "--device", "simulated"], ProvisionRecord, "device_not_available"),
         (["provision", "--device", "abacus"], ProvisionRecord, "unknown_device"),
         (["provision", "--workload", "lda"], ProvisionRecord, "unknown_workload"),
         (["verify", "--subject", "payload", "--payload", "nowhere"], VerifyRecord, "payload_not_found"),

@@ -1,0 +1,296 @@
+"""The QDA kernels on a GPU: the same PTX that the emulator executes, launched through the driver in torch's graphs.
+
+Buffers are torch tensors that are allocated once, launches go to torch's current stream, and a captured
+``torch.cuda.CUDAGraph`` is replayed on whatever the buffers hold. All work runs on one stream of the device's own,
+which first waits for what the caller has queued on its stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.devices.cuda.driver import STATIC_LIMIT_BYTES, Driver
+from gpu_tasks.devices.cuda.errors import CaptureFailed, CudaFailure
+from gpu_tasks.devices.cuda.parameters import check_parameters
+from gpu_tasks.devices.cuda.selection import find_gpu, load_torch
+from gpu_tasks.devices.inputs import check_draw, check_kernel_size
+from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
+from gpu_tasks.devices.status import check_predictions, check_status
+from gpu_tasks.float32 import Float32Array
+from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason, TaskError
+from gpu_tasks.workloads.base import Labels, Workload
+
+INT_POISON = -0x21524111
+"""0xDEADBEEF as int32: neither a class, nor -1 for a query without scores, nor a count of samples."""
+
+NO_ENERGY = Reason("energy_not_measured_yet", "this version measures no energy on a GPU: no counter is read")
+WARM_UP_RUNS = 2
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One launch, bound: entry, geometry, and the address of each parameter's buffer."""
+
+    launch: Launch
+    function: int
+    addresses: list[int]
+
+
+class CudaQda:
+    """``gpu_tasks.devices.base.Device`` for the workload ``qda`` on the first GPU that this process sees.
+
+    ``driver`` and ``torch`` are found where none are given. Raises ``CudaFailure`` for what the machine lacks and
+    ``BadInput`` for kernels that the driver refuses or that do not fit their manifest.
+    """
+
+    kind = "cuda"
+
+    def __init__(
+        self, workload: Workload, kernels: Kernels | None = None, *, driver: Driver | None = None, torch: Any = None
+    ) -> None:
+        self._workload = workload
+        self._kernels = kernels or load_kernels()
+        check_kernel_size(workload, self._kernels)
+        for launch, text in zip(self._kernels.launches, self._kernels.texts, strict=True):
+            check_parameters(launch, text)
+        self._driver = driver or find_gpu()
+        self._torch = torch or load_torch()
+        self._buffers: dict[str, Any] = {}
+        self._names: dict[str, str] = {}  # role to buffer
+        self._scratch: list[Any] = []
+        self._modules: list[int] = []
+        self._steps: list[_Step] = []
+        self._graph: Any = None
+        self._loaded = self._closed = False
+        with self._translated():
+            self._torch.cuda.init()
+            self._stream = self._torch.cuda.Stream()
+            self._start, self._end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+        try:
+            with self._on_stream():
+                self._allocate()  # first: torch makes the context in which modules are loaded
+                for launch, text in zip(self._kernels.launches, self._kernels.texts, strict=True):
+                    self._steps.append(self._bind(launch, text))
+            self.poison_scratch()
+        except BaseException:
+            self.close()
+            raise
+
+    def fingerprint(self) -> DeviceFingerprint:
+        """The GPU, as the driver describes it: what torch and CUDA_VISIBLE_DEVICES chose, not a position in a list."""
+        driver = self._driver
+        return DeviceFingerprint(
+            kind=self.kind,
+            name=driver.device_name(),
+            uuid=driver.device_uuid(),
+            memory_total_bytes=driver.device_memory_bytes(),
+            multiprocessors=driver.multiprocessors(),
+            compute_capability=driver.compute_capability(),
+            energy_counter=False,
+            energy_counter_reason=NO_ENERGY,
+        )
+
+    def kernel(self) -> KernelIdentity:
+        """Variant, geometry, and the hash of the PTX that is executed."""
+        return self._kernels.identity()
+
+    def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
+        """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
+        check_draw(self._workload, x, labels, q)
+        self.load_unchecked(x, labels.astype(np.int32), q)
+
+    def load_unchecked(self, x: Float32Array, labels: npt.NDArray[np.int32], q: Float32Array) -> None:
+        """Copy inputs in as they are, to see what the kernels themselves say of inputs that ``load`` refuses."""
+        with self._on_stream():
+            for role, values in (("x", x), ("labels", labels), ("q", q)):
+                # A copy, because torch takes no array that is read-only, as a frozen draw's are.
+                self._of_role(role).copy_(self._torch.from_numpy(np.array(values, order="C")))
+        self._loaded = True
+
+    def poison_scratch(self) -> None:
+        """NaN in every float and 0xDEADBEEF in every integer that the kernels write, status and output included."""
+        with self._on_stream():
+            for buffer in self._scratch:
+                buffer.fill_(math.nan if buffer.dtype == self._torch.float32 else INT_POISON)
+
+    def eager(self) -> None:
+        """Train and predict once, by launches; raises ``BadInput`` for a class that the kernels cannot train."""
+        self._require_inputs("eager")
+        with self._on_stream():
+            self._launch_all()
+        self._check_outputs()
+
+    def capture(self) -> None:
+        """Record the launches as one graph over the buffers; afterwards the scratch is poisoned.
+
+        Runs them first, outside the graph: a kernel's first launch may load code, which a capture does not allow.
+        Raises ``CaptureFailed``; there is no graph then, and nothing is run eagerly in its place.
+        """
+        self._require_inputs("capture")
+        self._drop_graph()
+        with self._on_stream():
+            for _ in range(WARM_UP_RUNS):
+                self._launch_all()
+            self._stream.synchronize()
+            self._graph = self._record_graph()
+        self.poison_scratch()
+
+    def replay(self, repeats: int = 1) -> ReplayTiming:
+        """Replay the graph ``repeats`` times back to back between two CUDA events, and wait for the last one.
+
+        The status words and the predictions of the last replay are looked at after the events, once.
+        """
+        if self._graph is None:
+            raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
+        with self._on_stream():
+            replay = self._graph.replay
+            self._start.record()
+            for _ in range(repeats):
+                replay()
+            self._end.record()
+            self._end.synchronize()
+            elapsed_ms = float(self._start.elapsed_time(self._end))
+        self._check_outputs()
+        return ReplayTiming(repeats=repeats, device_ms_per_replay=elapsed_ms / repeats, reason=None)
+
+    def predictions(self) -> npt.NDArray[np.int32]:
+        """Class of each query, (m,) int32; raises ``BadInput`` if one was not written."""
+        return self._output("predictions")
+
+    def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
+        """None: what the kernels keep is relative to centres of their own."""
+        return None
+
+    def scratch(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Copies of the kernels' own intermediates by buffer, to be compared with another device's bit by bit."""
+        names = {p.name for launch in self._kernels.launches for p in launch.parameters if p.role == "scratch"}
+        with self._on_stream():
+            return {name: self._buffers[name].cpu().numpy().copy() for name in sorted(names)}
+
+    def close(self) -> None:
+        """Wait for the GPU, then free graph, modules and buffers; safe to call twice.
+
+        What fails here has failed before, in a call that raised it (a lost context fails every call after).
+        """
+        if self._closed:
+            return
+        self._closed = True
+        with suppress(TaskError, RuntimeError):
+            self._stream.synchronize()
+        with suppress(TaskError, RuntimeError):
+            self._drop_graph()
+        for module in self._modules:
+            with suppress(TaskError):
+                self._driver.unload(module)
+        self._modules, self._steps, self._scratch = [], [], []
+        self._buffers = {}
+
+    def _allocate(self) -> None:
+        torch = self._torch
+        for parameter in (p for launch in self._kernels.launches for p in launch.parameters):
+            if parameter.name in self._buffers:
+                continue
+            dtype = {"float32": torch.float32, "int32": torch.int32}[parameter.dtype]
+            buffer = torch.zeros(parameter.shape, dtype=dtype, device="cuda")
+            self._buffers[parameter.name] = buffer
+            self._names[parameter.role] = parameter.name
+            if parameter.role in ("predictions", "status", "scratch"):
+                self._scratch.append(buffer)
+
+    def _bind(self, launch: Launch, text: str) -> _Step:
+        module = self._driver.load_module(text, launch.ptx)
+        self._modules.append(module)
+        function = self._driver.function(module, launch.entry)
+        if launch.shared_static_bytes + launch.shared_dynamic_bytes > STATIC_LIMIT_BYTES:
+            self._driver.allow_dynamic_shared(function, launch.shared_dynamic_bytes, launch.entry)
+        return _Step(launch, function, [self._buffers[p.name].data_ptr() for p in launch.parameters])
+
+    def _launch_all(self) -> None:
+        stream = self._torch.cuda.current_stream().cuda_stream
+        for step in self._steps:
+            launch = step.launch
+            self._driver.launch(
+                step.function,
+                step.addresses,
+                grid=launch.grid,
+                block=launch.block,
+                shared_bytes=launch.shared_dynamic_bytes,
+                stream=stream,
+                name=launch.entry,
+            )
+
+    def _record_graph(self) -> Any:
+        """A graph of the launches; ends the stream's capture whatever happens in it."""
+        graph = self._torch.cuda.CUDAGraph()
+        try:
+            graph.capture_begin()
+            self._launch_all()
+            graph.capture_end()
+        except (TaskError, RuntimeError) as error:
+            with suppress(RuntimeError):
+                graph.capture_end()  # for torch's own books, where it was not what failed
+            self._driver.end_capture(self._stream.cuda_stream)
+            expected = f"capture: expected a graph of {len(self._steps)} launches"
+            raise CaptureFailed("capture_failed", f"{expected}, found {_first_line(error)}") from error
+        return graph
+
+    def _drop_graph(self) -> None:
+        graph, self._graph = self._graph, None
+        if graph is not None:
+            graph.reset()
+
+    def _require_inputs(self, what: str) -> None:
+        if not self._loaded:
+            raise InfrastructureFailure("nothing_loaded", f"{what}: expected loaded inputs, found none")
+
+    def _of_role(self, role: str) -> Any:
+        return self._buffers[self._names[role]]
+
+    def _output(self, role: str) -> npt.NDArray[np.int32]:
+        with self._on_stream():
+            values: npt.NDArray[np.int32] = self._of_role(role).cpu().numpy().copy()
+        unwritten = np.flatnonzero(values == INT_POISON)
+        if unwritten.size:
+            message = f"{role}[{unwritten[0]}] has not been written at the end"
+            raise BadInput("unwritten_output", f"kernels of variant {self._kernels.variant}: {message}")
+        return values
+
+    def _check_outputs(self) -> None:
+        check_status(self._output("status"), self._kernels.n)
+        check_predictions(self._output("predictions"))
+
+    @contextmanager
+    def _on_stream(self) -> Iterator[None]:
+        """Work on the device's stream, behind what the caller has queued on its own, and wait for the end of it."""
+        with self._translated():
+            cuda = self._torch.cuda
+            # Without this, a graph can start before the caller's copies into its buffers have ended.
+            self._stream.wait_stream(cuda.current_stream())
+            with cuda.stream(self._stream):
+                yield
+            self._stream.synchronize()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """What torch raises of CUDA becomes the driver's typed error."""
+        self._driver.check_process()
+        try:
+            yield
+        except RuntimeError as error:
+            line = _first_line(error)
+            code = self._driver.code_in(str(error))
+            if code is None:
+                raise CudaFailure("cuda_runtime_error", f"torch: expected success, found {line}") from error
+            raise self._driver.error(code, f"torch: {line}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

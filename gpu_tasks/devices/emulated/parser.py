@@ -1,0 +1,220 @@
+"""PTX text to a ``Kernel``: one entry, the directives that kernels here need, and nothing skipped.
+
+Every statement has to match one of a few forms as a whole, and every character has to belong to a statement; the
+first that does not is refused with its line. Grammar after the PTX ISA manual, version 7.0, sections 4 to 7.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from gpu_tasks.devices.emulated.findings import PtxError
+
+MAX_TEXT_BYTES = 4 * 1024 * 1024
+MAX_REGISTERS = 65536
+REGISTER_TYPES = ("pred", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64")
+TARGETS = ("sm_80", "sm_90")
+
+_NAME, _REG, _INT = r"[A-Za-z_$][\w$]*", r"%[A-Za-z_]\w*(?:\.[xyz])?", r"-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})U?"
+_BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_OPERAND = re.compile(
+    rf"(?P<register>{_REG})|(?P<float>0[fF][0-9a-fA-F]{{8}})|(?P<integer>{_INT})|(?P<symbol>{_NAME})"
+    rf"|\[\s*(?P<base>{_REG}|{_NAME})\s*(?:(?P<sign>[+-])\s*(?P<offset>{_INT}))?\s*\]"
+    rf"|\{{\s*(?P<vector>{_REG}(?:\s*,\s*{_REG})*)\s*\}}",
+    re.ASCII,
+)
+_SEPARATOR = re.compile(r"\s*,\s*")
+_HEADER = [
+    (re.compile(form, re.ASCII), expected)
+    for form, expected in (
+        (r"\.version\s+[678]\.\d\b", "a .version from 6.0 to 8.9"),
+        (r"\.target\s+(?P<target>\w+)", "a .target"),
+        (r"\.address_size\s+64\b", ".address_size 64"),
+        (rf"(?:\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+(?P<dynamic>{_NAME})\s*\[\s*\]\s*;)?", ""),
+        (rf"(?:\.visible\s+)?\.entry\s+(?P<name>{_NAME})", "one .entry"),
+        (rf"\((?P<parameters>(\s*\.param\s+\.u64\s+{_NAME}\s*,?)*)\s*\)", "parameters, all .param .u64"),
+        (r"(?:\.reqntid\s+(?P<block>\d+(\s*,\s*\d+){0,2}))?", ""),
+        (r"\{", "'{'"),
+    )
+]
+_DECLARE = re.compile(r"\.reg\s+\.(\w+)\s+(%[A-Za-z_]\w*)(?:<(\d{1,5})>)?\s*;", re.ASCII)
+_SHARED = re.compile(rf"\.shared\s+\.align\s+(\d{{1,3}})\s+\.b8\s+({_NAME})\s*\[(\d{{1,9}})\]\s*;", re.ASCII)
+_LABEL = re.compile(rf"({_NAME})\s*:", re.ASCII)
+_INSTRUCTION = re.compile(r"(?:@(!?)(%\w+)\s+)?([a-z]\w*(?:\.\w+)*)(?=[\s;])\s*([^;]*);", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register operand, with its ``%``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """A constant: an integer, or the bit pattern of a float32."""
+
+    value: int
+    is_float: bool = False
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A label, or the name of a shared variable or parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Address:
+    """``[base + offset]``; the base is a register or a symbol."""
+
+    base: Register | Symbol
+    offset: int
+
+
+@dataclass(frozen=True)
+class Vector:
+    """``{%f0, %f1}``."""
+
+    registers: tuple[Register, ...]
+
+
+Operand = Register | Immediate | Symbol | Address | Vector
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction: ``guard`` is its predicate register and whether it is negated."""
+
+    line: int
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    guard: tuple[str, bool] | None
+
+
+@dataclass
+class Kernel:
+    """One entry of one PTX module. ``shared`` maps a variable to its offset in the block's shared memory."""
+
+    target: str
+    name: str
+    parameters: list[str]
+    block_required: list[int] | None
+    dynamic_shared: str | None
+    registers: dict[str, str] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
+    shared_bytes: int = 0
+    labels: dict[str, int] = field(default_factory=dict)
+    code: list[Instruction] = field(default_factory=list)
+
+
+@lru_cache(maxsize=32)
+def parse(text: str) -> Kernel:
+    """Parse one module; raises ``PtxError`` with the line of the first thing that is not understood."""
+    if len(text) > MAX_TEXT_BYTES:
+        raise PtxError("ptx_too_large", 1, f"expected at most {MAX_TEXT_BYTES} characters, found {len(text)}")
+    return _Parser(text).module()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text, self._position, self._counted, self._line = text, 0, 0, 1
+
+    def module(self) -> Kernel:
+        found: dict[str, str | None] = {}
+        for form, expected in _HEADER:
+            found |= self._need(form, expected).groupdict()
+        parameters = re.findall(rf"({_NAME})\s*(?:,|$)", (found["parameters"] or "").strip())
+        block = [int(size) for size in found["block"].split(",")] if found["block"] else None
+        kernel = Kernel(found["target"] or "", found["name"] or "", parameters, block, found["dynamic"])
+        if kernel.target not in TARGETS:
+            raise PtxError("ptx_target", self._line, f"expected .target {' or '.join(TARGETS)}, found {kernel.target}")
+        while not self._take(re.compile(r"\}")):
+            self._statement(kernel)
+        self._need(re.compile(r"\Z"), "the end of the text after one entry")
+        return kernel
+
+    def _statement(self, kernel: Kernel) -> None:
+        if match := self._take(_DECLARE):
+            kind, name, count = match.groups()
+            if kind not in REGISTER_TYPES:
+                raise PtxError("ptx_syntax", self._line, f".reg: unknown type .{kind}")
+            for each in [f"{name}{index}" for index in range(int(count))] if count else [name]:
+                self._declare(kernel.registers, each, kind)
+            if len(kernel.registers) > MAX_REGISTERS:
+                raise PtxError("ptx_too_large", self._line, f"expected at most {MAX_REGISTERS} registers")
+        elif match := self._take(_SHARED):
+            alignment, size = max(int(match[1]), 1), int(match[3])
+            offset = -(-kernel.shared_bytes // alignment) * alignment
+            self._declare(kernel.shared, match[2], offset)
+            kernel.shared_bytes = offset + size
+        elif match := self._take(_LABEL):
+            self._declare(kernel.labels, match[1], len(kernel.code))
+        else:
+            match = self._need(_INSTRUCTION, "a declaration, a label or an instruction")
+            guard = (match[2], match[1] == "!") if match[2] else None
+            kernel.code.append(Instruction(self._line, match[3], self._operands(match[4]), guard))
+
+    def _operands(self, text: str) -> tuple[Operand, ...]:
+        operands: list[Operand] = []
+        position, text = 0, text.strip()
+        while position < len(text):
+            match = _OPERAND.match(text, position)
+            end = _SEPARATOR.match(text, match.end()) if match else None
+            if not match or (not end and match.end() < len(text)) or (end and end.end() == len(text)):
+                raise PtxError("ptx_syntax", self._line, f"expected operands, found {text[position:]!r}")
+            operands.append(_operand(match))
+            position = end.end() if end else len(text)
+        return tuple(operands)
+
+    def _declare(self, table: dict[str, Any], name: str, value: object) -> None:
+        if name in table:
+            raise PtxError("ptx_syntax", self._line, f"{name} is declared twice")
+        table[name] = value
+
+    def _skip_blank(self) -> None:
+        """Move to the next statement; ``_line`` is the line on which it starts."""
+        start = self._position
+        self._position = end = _BLANK.match(self._text, start).end()  # type: ignore[union-attr]  # matches nothing too
+        self._line += self._text.count("\n", self._counted, end)
+        self._counted = end
+
+    def _take(self, form: re.Pattern[str]) -> re.Match[str] | None:
+        """Consume ``form`` if it comes next."""
+        self._skip_blank()
+        match = form.match(self._text, self._position)
+        self._position = match.end() if match else self._position
+        return match
+
+    def _need(self, form: re.Pattern[str], expected: str) -> re.Match[str]:
+        match = self._take(form)
+        if match is None:
+            found = self._text[self._position :].partition("\n")[0][:60]
+            raise PtxError("ptx_syntax", self._line, f"expected {expected}, found {found!r}")
+        return match
+
+
+def _operand(match: re.Match[str]) -> Operand:
+    found = match.groupdict()
+    if found["register"]:
+        return Register(found["register"])
+    if found["float"]:
+        return Immediate(int(found["float"][2:], 16), is_float=True)
+    if found["integer"]:
+        return Immediate(_integer(found["integer"]))
+    if found["symbol"]:
+        return Symbol(found["symbol"])
+    if found["vector"]:
+        return Vector(tuple(Register(name.strip()) for name in found["vector"].split(",")))
+    base, offset = found["base"], _integer(found["offset"] or "0")
+    base_operand = Register(base) if base.startswith("%") else Symbol(base)
+    return Address(base_operand, -offset if found["sign"] == "-" else offset)
+
+
+def _integer(text: str) -> int:
+    digits = text.rstrip("U")
+    return int(digits, 16 if "x" in digits.lower() else 10)

@@ -1,0 +1,223 @@
+"""The kernel manifest: which PTX files a variant consists of, and how each is launched.
+
+The committed one is ``kernels/ptx/manifest.json``; a user's own has the same form and may leave hashes null. It is
+checked field by field before any PTX is read, and PTX files stay inside the manifest's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from gpu_tasks.records import BadInput, KernelIdentity, VerificationMismatch, from_json
+
+FORMAT = "kernel-nightly-kernels/1"
+COMMITTED = Path(__file__).resolve().parents[2] / "kernels" / "ptx" / "manifest.json"
+MAX_MANIFEST_BYTES = 1024 * 1024
+MAX_PTX_BYTES = 4 * 1024 * 1024
+MAX_BUFFER_BYTES = 64 * 1024 * 1024
+ITEM_BYTES = {"float32": 4, "int32": 4}
+INPUT_ROLES = ("x", "labels", "q")
+ROLES = (*INPUT_ROLES, "predictions", "status", "scratch")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One pointer parameter. ``name`` identifies the buffer across launches, ``formula`` explains its shape.
+
+    ``role`` is x, labels, q (inputs), predictions, status (outputs) or scratch; ``access`` is read or write.
+    """
+
+    name: str
+    role: str
+    access: str
+    dtype: str
+    shape: list[int]
+    formula: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the buffer."""
+        return ITEM_BYTES[self.dtype] * math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: entry of a PTX file, geometry, shared memory in bytes a block, parameters in order."""
+
+    entry: str
+    ptx: str
+    sha256: str | None
+    ptx_lines: int
+    grid: list[int]
+    block: list[int]
+    shared_static_bytes: int
+    shared_dynamic_bytes: int
+    parameters: list[Parameter]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The launches of one variant in order; ``ptx_sha256`` is over their files' bytes, one after the other."""
+
+    description: str
+    ptx_sha256: str | None
+    launches: list[Launch]
+
+
+@dataclass(frozen=True)
+class KernelManifest:
+    """All variants for one workload size: ``n`` training samples, ``m`` queries."""
+
+    format: str
+    workload: str
+    target: str
+    ptx_version: str
+    n: int
+    m: int
+    default: str
+    variants: dict[str, Variant]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """One variant, read and verified: launches, and the PTX text of each."""
+
+    variant: str
+    n: int
+    m: int
+    launches: list[Launch]
+    texts: list[str]
+
+    @property
+    def ptx_sha256(self) -> str:
+        """sha256 over the bytes of the PTX files in the order of the launches."""
+        return hashlib.sha256("".join(self.texts).encode()).hexdigest()
+
+    def identity(self) -> KernelIdentity:
+        """What a record says of the kernels."""
+        launches = [
+            {
+                "entry": launch.entry,
+                "grid": launch.grid,
+                "block": launch.block,
+                "shared_static_bytes": launch.shared_static_bytes,
+                "shared_dynamic_bytes": launch.shared_dynamic_bytes,
+                "ptx_sha256": hashlib.sha256(text.encode()).hexdigest(),
+                "ptx_lines": len(text.splitlines()),
+            }
+            for launch, text in zip(self.launches, self.texts, strict=True)
+        ]
+        lines = sum(len(text.splitlines()) for text in self.texts)
+        return KernelIdentity(self.variant, self.ptx_sha256, lines, launches)
+
+
+def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tuple[Path, ...] = ()) -> Kernels:
+    """Read one variant (the manifest's default where none is named).
+
+    Each file of ``ptx`` replaces the launch whose entry it defines, unpinned; every other file has to have the
+    manifest's hash. Raises ``BadInput`` with file, field, expected and found, ``VerificationMismatch`` on a hash.
+    """
+    found = read_manifest(manifest)
+    name = variant or found.default
+    if name not in found.variants:
+        _refuse(manifest, "variant", " or ".join(sorted(found.variants)), name)
+    launches = found.variants[name].launches
+    texts = {launch.entry: "" for launch in launches}
+    for path in ptx:
+        text = _read(path, MAX_PTX_BYTES)
+        entry = re.search(r"\.entry\s+(\w+)", text)
+        if entry is None or entry[1] not in texts:
+            _refuse(path, ".entry", f"one of {', '.join(texts)}", entry[1] if entry else "none")
+        if texts[entry[1]]:
+            _refuse(path, ".entry", "an entry that no other file defines", entry[1])
+        texts[entry[1]] = text
+    for launch in launches:
+        if not texts[launch.entry]:
+            texts[launch.entry] = _pinned_text(manifest.parent / launch.ptx, launch.sha256)
+    return Kernels(name, found.n, found.m, launches, [texts[launch.entry] for launch in launches])
+
+
+def read_manifest(path: Path) -> KernelManifest:
+    """Read and check a manifest; raises ``BadInput`` naming file and field."""
+    manifest = from_json(_read(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
+    if manifest.format != FORMAT:
+        _refuse(path, "format", FORMAT, manifest.format)
+    if not 0 < manifest.n <= 10**6 or not 0 < manifest.m <= 10**6:
+        _refuse(path, "n, m", "1 to 1000000", (manifest.n, manifest.m))
+    if manifest.default not in manifest.variants:
+        _refuse(path, "default", "the name of a variant", manifest.default)
+    for name, variant in manifest.variants.items():
+        _check_variant(path, name, variant, manifest)
+    return manifest
+
+
+def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelManifest) -> None:
+    required = {
+        "x": ("float32", [manifest.n, 9]),
+        "labels": ("int32", [manifest.n]),
+        "q": ("float32", [manifest.m, 9]),
+        "predictions": ("int32", [manifest.m]),
+        "status": ("int32", [10]),
+    }
+    buffers: dict[str, tuple[str, str, list[int]]] = {}
+    if not variant.launches:
+        _refuse(path, f"variants.{name}.launches", "one launch or more", "none")
+    if len({launch.entry for launch in variant.launches}) < len(variant.launches):
+        _refuse(path, f"variants.{name}.launches", "entries with different names", "one name twice")
+    for index, launch in enumerate(variant.launches):
+        where = f"variants.{name}.launches[{index}]"
+        if Path(launch.ptx).name != launch.ptx or not launch.ptx.endswith(".ptx"):
+            _refuse(path, f"{where}.ptx", "the name of a .ptx file beside the manifest", launch.ptx)
+        for parameter in launch.parameters:
+            field = f"{where}.parameters.{parameter.name}"
+            form = (parameter.role, parameter.dtype, parameter.shape)
+            _check_parameter(path, field, parameter)
+            if parameter.role in required and form[1:] != required[parameter.role]:
+                _refuse(path, field, required[parameter.role], form[1:])
+            if buffers.setdefault(parameter.name, form) != form:
+                _refuse(path, field, buffers[parameter.name], form)
+    roles = [role for role, _, _ in buffers.values()]
+    for role in required:
+        if roles.count(role) != 1:
+            _refuse(path, f"variants.{name}", f"one buffer of role {role}", roles.count(role))
+
+
+def _check_parameter(path: Path, field: str, parameter: Parameter) -> None:
+    if parameter.role not in ROLES:
+        _refuse(path, f"{field}.role", ", ".join(ROLES), parameter.role)
+    allowed = ("read",) if parameter.role in INPUT_ROLES else ("read", "write")
+    if parameter.access not in allowed:
+        _refuse(path, f"{field}.access", " or ".join(allowed), parameter.access)
+    if parameter.dtype not in ITEM_BYTES:
+        _refuse(path, f"{field}.dtype", " or ".join(ITEM_BYTES), parameter.dtype)
+    if not parameter.shape or min(parameter.shape) < 1 or parameter.size_bytes > MAX_BUFFER_BYTES:
+        _refuse(path, f"{field}.shape", f"positive sizes and at most {MAX_BUFFER_BYTES} bytes", parameter.shape)
+
+
+def _pinned_text(path: Path, expected: str | None) -> str:
+    text = _read(path, MAX_PTX_BYTES)
+    found = hashlib.sha256(text.encode()).hexdigest()
+    if expected is not None and found != expected:
+        raise VerificationMismatch("ptx_changed", f"{path}: sha256: expected {expected}, found {found}")
+    return text
+
+
+def _read(path: Path, limit: int) -> str:
+    try:
+        if path.stat().st_size > limit:
+            _refuse(path, "size", f"at most {limit} bytes", path.stat().st_size)
+        # Bytes first: reading as text would turn \r\n into \n and hash something else.
+        return path.read_bytes().decode("ascii")
+    except OSError as error:
+        raise BadInput("kernel_file_unreadable", f"{path}: expected a readable file, found: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput("kernel_file_not_text", f"{path}: expected ASCII text, found other bytes") from None
+
+
+def _refuse(path: Path, field: str, expected: object, found: object) -> NoReturn:
+    raise BadInput("bad_kernel_manifest", f"{path}: {field}: expected {expected}, found {found}")

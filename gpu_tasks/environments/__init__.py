@@ -1,0 +1,1 @@
+"""Environments of the programs, one folder each with its lock, and what makes them (standard library only)."""

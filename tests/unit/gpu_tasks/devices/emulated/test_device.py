@@ -1,0 +1,140 @@
+"""The emulated device keeps the contract of ``gpu_tasks.devices.base``."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpu_tasks.devices.emulated.device import EmulatedQda
+from gpu_tasks.devices.emulated.findings import KernelFinding, LaunchError
+from gpu_tasks.devices.host import machine_uuid
+from gpu_tasks.devices.manifest import load_kernels
+from gpu_tasks.records import BadInput, InfrastructureFailure
+from gpu_tasks.workloads.qda.workload import Qda
+from tests.unit.gpu_tasks.devices.emulated.launching import (
+    Problem,
+    predict,
+    random_problem,
+    shared_device,
+    substitute,
+    with_texts,
+)
+
+QDA = Qda()
+
+
+def test_eager_and_replays_agree_and_one_graph_serves_changed_inputs():
+    device = shared_device("class_blocks")
+    device.capture()
+    for seed in (1, 2):
+        problem = random_problem(seed)
+        eager = predict(device, problem)
+        assert np.array_equal(eager, QDA.predict(*problem))
+        device.poison_scratch()
+        timing = device.replay(2)
+        assert np.array_equal(device.predictions(), eager)
+        assert (timing.repeats, timing.device_ms_per_replay) == (2, None)
+        assert timing.reason is not None
+
+
+def test_a_replay_needs_a_graph_and_a_run_needs_inputs():
+    device = EmulatedQda(QDA)
+    with pytest.raises(InfrastructureFailure) as refused:
+        device.replay()
+    assert refused.value.code == "no_graph"
+    with pytest.raises(InfrastructureFailure) as refused:
+        device.eager()
+    assert refused.value.code == "nothing_loaded"
+
+
+def test_predictions_of_a_poisoned_device_are_no_predictions():
+    device = shared_device("class_blocks")
+    predict(device, random_problem(1))
+    device.poison_scratch()
+    with pytest.raises(KernelFinding) as found:
+        device.predictions()
+    assert found.value.code == "unwritten_output"
+
+
+def test_the_fingerprint_is_of_this_machine_and_has_no_counter():
+    fingerprint = shared_device("class_blocks").fingerprint()
+    assert (fingerprint.kind, fingerprint.uuid) == ("emulated", machine_uuid())
+    assert not fingerprint.energy_counter
+    assert fingerprint.energy_counter_reason is not None
+    assert fingerprint.energy_counter_reason.code == "no_energy_counter"
+
+
+def test_the_kernel_identity_names_what_is_executed():
+    kernels = load_kernels(variant="record")
+    identity = EmulatedQda(QDA, kernels).kernel()
+    assert identity.variant == "record"
+    assert identity.ptx_sha256 == hashlib.sha256("".join(kernels.texts).encode()).hexdigest()
+    assert identity.ptx_lines == sum(text.count("\n") for text in kernels.texts)
+    assert [(launch["entry"], launch["grid"], launch["block"]) for launch in identity.launches] == [
+        ("stats", [8, 1, 1], [512, 1, 1]),
+        ("score", [32, 1, 1], [320, 1, 1]),
+    ]
+
+
+def broken(problem: Problem, **changes: np.ndarray) -> Problem:
+    return problem._replace(**changes)
+
+
+def refused_inputs() -> dict[str, tuple[Problem, str]]:
+    good = random_problem(4)
+    nan, infinite = good.x.copy(), good.q.copy()
+    nan[17, 3], infinite[999, 8] = np.nan, np.inf
+    outside, negative = good.labels.copy(), good.labels.copy()
+    outside[5], negative[6] = 10, -1
+    flat = good.x.copy()
+    flat[good.labels == 4, 2] = 0.25
+    return {
+        "dtype of x": (broken(good, x=good.x.astype(np.float64)), "bad_dtype"),
+        "dtype of labels": (broken(good, labels=good.labels.astype(np.int32)), "bad_dtype"),
+        "features": (broken(good, q=good.q[:, :8]), "bad_shape"),
+        "samples": (Problem(good.x[:999], good.labels[:999], good.q), "bad_shape"),
+        "queries": (broken(good, q=good.q[:999]), "bad_shape"),
+        "nan": (broken(good, x=nan), "not_finite"),
+        "infinity": (broken(good, q=infinite), "not_finite"),
+        "label 10": (broken(good, labels=outside), "bad_label"),
+        "label -1": (broken(good, labels=negative), "bad_label"),
+        "empty class": (broken(good, labels=np.where(good.labels == 7, 8, good.labels)), "empty_class"),
+        "singular class": (broken(good, x=flat), "singular_class"),
+    }
+
+
+@pytest.mark.parametrize("what", refused_inputs())
+def test_inputs_without_a_correct_answer_are_refused_on_loading(what):
+    problem, code = refused_inputs()[what]
+    with pytest.raises(BadInput) as refused:
+        shared_device("class_blocks").load(*problem)
+    assert refused.value.code == code
+
+
+def test_kernels_that_do_not_fit_their_manifest_are_refused():
+    kernels = load_kernels()
+    train, score = kernels.texts
+    for text, code in (
+        (substitute(train, r"\.entry train", ".entry other")[0], "wrong_entry"),
+        (
+            substitute(train, r",\n\t\.param \.u64 status", "")[0].replace("[status]", "[model]"),
+            "wrong_parameter_count",
+        ),
+        (substitute(train, r"partial\[1980\]", "partial[1984]")[0].replace("[224]", "[240]"), "shared_memory"),
+        (substitute(train, r"\.reqntid 512", ".reqntid 256")[0], "bad_geometry"),
+    ):
+        with pytest.raises(LaunchError) as refused:
+            EmulatedQda(QDA, with_texts(kernels, text, score))
+        assert refused.value.code == code
+
+
+def test_kernels_of_another_size_are_refused():
+    with pytest.raises(BadInput, match="expected"):
+        EmulatedQda(QDA, replace(load_kernels(), n=999))
+
+
+def test_closing_twice_is_safe():
+    device = EmulatedQda(QDA)
+    device.close()
+    device.close()

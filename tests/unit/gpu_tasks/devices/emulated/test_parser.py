@@ -1,0 +1,183 @@
+"""The parser takes all of a text or refuses it with the line of the first thing it does not know."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu_tasks.devices.emulated.findings import PtxError
+from gpu_tasks.devices.emulated.parser import Address, Immediate, Register, Symbol, Vector, parse
+from gpu_tasks.devices.manifest import load_kernels
+from gpu_tasks.records import BadInput
+from tests.unit.gpu_tasks.devices.emulated.launching import FIRST_LINE, VARIANTS, module, run_small
+
+TEXTS = [text for variant in VARIANTS for text in load_kernels(variant=variant).texts]
+
+
+def test_a_module_becomes_a_kernel():
+    kernel = parse(
+        module(
+            "@!%p0 ld.global.nc.v2.f32 {%f0, %f1}, [%rd0+8];\nagain:\nst.shared.f32 [a - 4], 0f3F800000;\nbra again;",
+            parameters="out x",
+            shared=".shared .align 4 .b8 a[6];\n.shared .align 16 .b8 b[8];",
+        )
+    )
+    assert (kernel.name, kernel.target, kernel.parameters) == ("small", "sm_80", ["out", "x"])
+    assert kernel.shared == {"a": 0, "b": 16}
+    assert kernel.shared_bytes == 24
+    assert kernel.registers["%f19"] == "f32"
+    assert kernel.labels == {"again": 1}
+    load, store, branch, _ = kernel.code
+    assert load.guard == ("%p0", True)
+    assert load.operands == (Vector((Register("%f0"), Register("%f1"))), Address(Register("%rd0"), 8))
+    assert store.operands == (Address(Symbol("a"), -4), Immediate(0x3F800000, is_float=True))
+    assert branch.operands == (Symbol("again"),)
+    assert load.line == FIRST_LINE + 1
+
+
+def test_comments_count_as_blank_and_keep_the_line_numbers():
+    kernel = parse(module("// mov.u32 %r0, 1;\n/* mov.u32\n%r0, 2; */ mov.u32 %r0, 3; // last"))
+    assert next((i.line, i.mnemonic) for i in kernel.code) == (FIRST_LINE + 2, "mov.u32")
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.split(".entry ")[1].split("(")[0])
+def test_the_committed_kernels_are_consumed_whole(text):
+    statements = [line.strip() for line in text.splitlines() if line.strip().endswith(";")]
+    instructions = [line for line in statements if not line.startswith((".reg", ".shared", ".extern"))]
+    assert len(parse(text).code) == len(instructions)
+
+
+BODY = FIRST_LINE
+REFUSED = [
+    ("mov.u32 %r0, 1", "ptx_syntax", BODY),  # the semicolon is missing, and the next statement runs into it
+    ("mov.u32 %r0 1;", "ptx_syntax", BODY),
+    ("mov.u32 %r0, 1,;", "ptx_syntax", BODY),
+    ("mov.u32 %r0, , 1;", "ptx_syntax", BODY),
+    ("mov.u32 %r0, 1 2;", "ptx_syntax", BODY),
+    ("add.f32 %f0, 0f3F8, 0f00000000;", "ptx_syntax", BODY),
+    ("ld.shared.f32 %f0, [%r0;", "ptx_syntax", BODY),
+    ("ld.shared.f32 %f0, [%r0+%r1];", "ptx_syntax", BODY),
+    ("ld.shared.v2.f32 {%f0 %f1}, [%r0];", "ptx_syntax", BODY),
+    ("@%p0, mov.u32 %r0, 1;", "ptx_syntax", BODY),
+    ("{ mov.u32 %r0, 1; }", "ptx_syntax", BODY),
+    ("here:\nmov.u32 %r0, 1;\nhere:", "ptx_syntax", BODY + 2),
+    (".reg .u32 %r0;", "ptx_syntax", BODY),
+    (".reg .f16 %h0;", "ptx_syntax", BODY),
+    (".reg .u32 %z<99999>;", "ptx_too_large", BODY),
+    (".local .align 4 .b8 l[4];", "ptx_syntax", BODY),
+    ("mov.u32 %r0, 1; §", "ptx_syntax", BODY),
+    ("ret;\n}\n.visible .entry other() {", "ptx_syntax", BODY + 2),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "line"), REFUSED, ids=[body for body, _, _ in REFUSED])
+def test_malformed_statements_are_refused_with_their_line(body, code, line):
+    with pytest.raises(PtxError) as refused:
+        parse(module("\n" + body))
+    assert (refused.value.code, refused.value.line) == (code, line + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (".version 7.0", ".version 9.9", 1),
+        (".version 7.0\n", "", 1),
+        (".target sm_80", ".target sm_90a", 2),
+        (".target sm_80", ".target sm_75", 2),
+        (".address_size 64", ".address_size 32", 3),
+        (".u64 out", ".u32 out", 4),
+        ("}\n", "", 9),
+    ],
+)
+def test_another_header_than_the_emulator_can_run_is_refused(old, new, line):
+    with pytest.raises(PtxError) as refused:
+        parse(module("").replace(old, new))
+    assert abs(refused.value.line - line) <= (5 if ".target" in new else 1)
+
+
+UNKNOWN = [
+    ("ex2.approx.f32 %f0, 0f3F800000;", "ptx_unknown_instruction", "not in the emulated subset"),
+    ("add.f32 %f0, 0f3F800000, 0f3F800000;", "ptx_unknown_instruction", "contract"),
+    ("add.rn.ftz.f32 %f0, 0f3F800000, 0f3F800000;", "ptx_unknown_instruction", "not in the emulated subset"),
+    ("ld.shared.nc.f32 %f0, [%r0];", "ptx_unknown_instruction", "not in the emulated subset"),
+    ("ld.global.v3.f32 {%f0, %f1, %f2}, [%rd0];", "ptx_unknown_instruction", "not in the emulated subset"),
+    ("atom.shared.add.u32 %r0, [%r1], 1;", "ptx_unknown_instruction", "not in the emulated subset"),
+    ("bar.sync 1;", "ptx_unknown_instruction", "barrier 0"),
+    ("bar.sync 0, 64;", "ptx_operands", "expected 1 operands"),
+    ("@%p0 bar.sync 0;", "ptx_unknown_instruction", "without a guard"),
+    ("bar.warp.sync 1;", "ptx_operands", "subset"),
+    ("shfl.sync.idx.b32 %b0, %b1, 0, 31, 0xFFFF;", "ptx_operands", "subset"),
+    ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "ptx_operands", "subset"),
+    ("add.u32 %r0, %r1;", "ptx_operands", "expected 3 operands"),
+    ("add.u32 1, %r1, %r2;", "ptx_operands", "destination"),
+    ("add.u32 %r0, %tid.x, 1;", "ptx_undeclared", "%tid.x"),
+    ("add.u32 %r0, %r99, 1;", "ptx_undeclared", "%r99"),
+    ("add.u32 %f0, %r0, 1;", "ptx_types", "does not fit"),
+    ("add.rn.f32 %f0, %f1, 1;", "ptx_types", "does not fit"),
+    ("add.u32 %r0, %r0, 0f3F800000;", "ptx_types", "does not fit"),
+    ("add.u32 %r0, %r0, 0x1FFFFFFFF;", "ptx_types", "does not fit"),
+    ("selp.u32 %r0, %r1, %r2, %r3;", "ptx_types", "does not fit"),
+    ("@%r0 mov.u32 %r0, 1;", "ptx_types", "does not fit"),
+    ("mov.u32 %r0, nowhere;", "ptx_operands", "expected a register"),
+    ("bra nowhere;", "ptx_undeclared", "label"),
+    ("bra %r0;", "ptx_undeclared", "label"),
+    ("ret %r0;", "ptx_operands", "expected 0 operands"),
+    ("ld.param.u64 %rd0, [nowhere];", "ptx_operands", "parameter"),
+    ("ld.global.f32 %f0, %rd0;", "ptx_operands", "brackets"),
+    ("ld.global.f32 {%f0, %f1}, [%rd0];", "ptx_operands", "register"),
+    ("ld.global.v2.f32 %f0, [%rd0];", "ptx_operands", "register"),
+    ("ld.global.f32 %f0, [%r0];", "ptx_types", "does not fit"),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "reason"), UNKNOWN, ids=[body for body, _, _ in UNKNOWN])
+def test_what_is_outside_the_subset_is_refused_before_anything_runs(body, code, reason):
+    with pytest.raises(PtxError, match=reason) as refused:
+        run_small(module("\n" + body))
+    assert (refused.value.code, refused.value.line) == (code, FIRST_LINE + 1)
+
+
+SMALL = module("mov.u32 %r0, %tid.x;\n@%p0 bra on;\nadd.u32 %r1, %r0, 0x1F;\non:\nst.shared.f32 [%r0+4], %f0;")
+ALPHABET = st.sampled_from(
+    [
+        *"%.,;:@!{}[]()+-<>/* \n09xfrU",
+        "0f3F800000",
+        "7U",
+        "99999999999999999999",
+        "[on]",
+        "ret;",
+        "bra on;",
+        ".reg .u32 %q;",
+        "é",
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_mutated_text_is_run_or_refused_but_never_crashes(data):
+    text = SMALL
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = min(len(text), start + data.draw(st.integers(0, 6)))
+        text = text[:start] + "".join(data.draw(st.lists(ALPHABET, max_size=4))) + text[end:]
+    try:
+        run_small(text, limit=200)
+    except BadInput as refused:
+        assert refused.code
+        assert len(refused.message.splitlines()) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_committed_kernel_with_lines_lost_or_swapped_never_crashes(data):
+    lines = data.draw(st.sampled_from(TEXTS)).splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        first, second = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        if data.draw(st.booleans()):
+            lines[first], lines[second] = lines[second], lines[first]
+        else:
+            del lines[first]
+    try:
+        parse("\n".join(lines))
+    except PtxError as refused:
+        assert 1 <= refused.line <= len(lines)
