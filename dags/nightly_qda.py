@@ -1,5 +1,6 @@
 """The night of the qda workload: wiring only; what the tasks do is in ``regression`` and ``gpu_tasks``."""
 
+import sys
 from datetime import timedelta
 
 from airflow.sdk import DAG, Param, TriggerRule, get_current_context, task
@@ -12,6 +13,7 @@ from regression.operators import AgreementRegressionOperator, EnergyDriftOperato
 WORKLOAD = "qda"
 FOLDER = "{{ night(dag.dag_id, run_id).folder }}"
 PAYLOAD = "{{ night(dag.dag_id, run_id).request.payload }}"
+VARIANT = "{{ night(dag.dag_id, run_id).request.variant or '' }}"
 DEVICE = "{{ night(dag.dag_id, run_id).device.kind }}"
 DEVICE_UUID = "{{ night(dag.dag_id, run_id).device.uuid }}"
 ON_GPU = {"pool": settings.gpu_pool(), "max_active_tis_per_dagrun": 1, "execution_timeout": timedelta(minutes=30)}
@@ -52,7 +54,13 @@ with DAG(
     provision = GpuTaskOperator(
         task_id="provision",
         program="provision",
-        options={"workload": WORKLOAD, "device": "{{ night(dag.dag_id, run_id).request.device }}"},
+        options={
+            "workload": WORKLOAD,
+            "device": "{{ night(dag.dag_id, run_id).request.device }}",
+            "variant": VARIANT,
+            "environment": settings.gpu_environment(),
+        },
+        python=sys.executable,  # the environment that it may have to repair cannot be the one that it starts in
         record=f"{FOLDER}/provision.json",
         **ON_GPU,
     )
@@ -70,7 +78,13 @@ with DAG(
     validate = GpuTaskOperator.partial(
         task_id="validate",
         program="validate",
-        options={"draw": "{{ task.number }}", "payload": PAYLOAD, "device": DEVICE},
+        options={
+            "draw": "{{ task.number }}",
+            "payload": PAYLOAD,
+            "device": DEVICE,
+            "variant": VARIANT,
+            "check": "races",
+        },
         record=f"{FOLDER}/validation-{{{{ '%02d' % task.number }}}}.json",
         lock=DEVICE_UUID,
         map_index_template="draw {{ task.number }}",
@@ -84,6 +98,7 @@ with DAG(
             "round": "{{ task.number }}",
             "payload": PAYLOAD,
             "device": DEVICE,
+            "variant": VARIANT,
             "repeats": "{{ night(dag.dag_id, run_id).request.repeats or '' }}",
             "protocol": "{{ night(dag.dag_id, run_id).request.protocol }}",
         },

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 
+from gpu_tasks.records import Outcome
 from local import environments
 from local.errors import LauncherError
 from local.paths import ROOT, Home, default_home
@@ -77,7 +79,12 @@ def build_parser() -> argparse.ArgumentParser:
     test.add_argument("-k", dest="keyword", metavar="EXPRESSION", help="only tests that match (as pytest's -k)")
     commands.add_parser("doctor", help="what this machine has and lacks")
     commands.add_parser("task", help="run one GPU program by hand: `nightly task --help` lists them")
-    commands.add_parser("pin", help="write the hashes of the sources that nights verify")
+    pin = commands.add_parser("pin", help="build the kernels and write the hashes of the sources that nights verify")
+    pin.add_argument(
+        "--explain",
+        action="store_true",
+        help="change nothing: print each kernel's instruction mix, registers, shared memory and modelled critical path",
+    )
     return parser
 
 
@@ -108,9 +115,9 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
         environments.ensure(home, "scheduler", "cpu", "test")
         return run_suites(home, arguments.suites, arguments.keyword)
     if arguments.command == "pin":
-        return _gpu_program(home, ["pin"])
+        return _pin(home, explain=arguments.explain)
     if not _inside_scheduler(home):
-        environments.ensure(home, "scheduler", "cpu")
+        environments.ensure(home, "scheduler", environments.of_gpu_tasks())
         _continue_in_scheduler(home, argv)
     from local import commands
 
@@ -118,9 +125,21 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
     return int(action(home, arguments))
 
 
-def _gpu_program(home: Home, arguments: list[str]) -> int:
+def _pin(home: Home, *, explain: bool) -> int:
+    """Only the environment without torch has what builds kernels on every machine."""
     environments.ensure(home, "cpu")
-    interpreter = environments.python(home, "cpu")
+    programs = ["kernels explain"] if explain else ["kernels build", "gpu_tasks pin"]
+    for program in programs:
+        command = [str(environments.python(home, "cpu")), "-m", *program.split()]
+        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if status:
+            return status
+    return Outcome.OK.exit_code
+
+
+def _gpu_program(home: Home, arguments: list[str]) -> int:
+    environments.ensure(home, environments.of_gpu_tasks())
+    interpreter = environments.python(home, environments.of_gpu_tasks())
     os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in
     os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
     os.environ.setdefault("NIGHTLY_ENVIRONMENTS", str(home.environments))

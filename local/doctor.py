@@ -83,7 +83,8 @@ def _server_user(_: Home) -> tuple[str, str]:
 
 
 def _environments(home: Home) -> tuple[str, str]:
-    missing = [name for name in environments.ENVIRONMENTS if not environments.is_complete(home, name)]
+    needed = {"scheduler", "test", "cpu", environments.of_gpu_tasks()}
+    missing = [name for name in sorted(needed) if not environments.is_complete(home, name)]
     return ("note", f"to be made when needed: {', '.join(missing)}") if missing else ("ok", "all made")
 
 

@@ -8,14 +8,22 @@ from pathlib import Path
 from gpu_tasks.environments import build
 from gpu_tasks.environments.build import Environment
 from gpu_tasks.records import InfrastructureFailure
-from local.errors import LauncherError
+from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
 
 ENVIRONMENTS = {
     "scheduler": Environment("scheduler", ROOT / "local/environments/scheduler/requirements.txt"),
     "test": Environment("test", ROOT / "local/environments/test/requirements.txt"),
-    "cpu": build.named("cpu"),
+    **{name: build.named(name) for name in build.NAMES},
 }
+
+
+def of_gpu_tasks() -> str:
+    """Name of the environment that the GPU programs run in: ``NIGHTLY_GPU_ENVIRONMENT``, else the one without torch."""
+    name = os.environ.get("NIGHTLY_GPU_ENVIRONMENT") or "cpu"
+    if name not in build.NAMES:
+        raise Usage(f"NIGHTLY_GPU_ENVIRONMENT: expected one of {', '.join(build.NAMES)}, found {name!r}")
+    return name
 
 
 def folder(home: Home, name: str) -> Path:

@@ -11,7 +11,7 @@ from local import environments
 from local.errors import Usage
 from local.paths import ROOT, Home
 
-SUITES = ("lint", "unit", "integration", "end_to_end")
+SUITES = ("lint", "unit", "integration", "end_to_end", "gpu")
 _LINT = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),

@@ -17,9 +17,8 @@ from gpu_tasks.records import DeviceFingerprint, KernelIdentity, Reason
 
 @dataclass(frozen=True)
 class ReplayTiming:
-    """Time of a loop of replays as the device's own events saw it (null where it has none)."""
+    """Time of a loop of replays as the device's own events saw it; null, with the reason, where it has none."""
 
-    repeats: int
     device_ms_per_replay: float | None
     reason: Reason | None
 

@@ -97,7 +97,7 @@ class ReferenceQda:
         for _ in range(repeats):
             for step in self._graph:
                 step()
-        return ReplayTiming(repeats=repeats, device_ms_per_replay=None, reason=NO_EVENTS)
+        return ReplayTiming(device_ms_per_replay=None, reason=NO_EVENTS)
 
     def predictions(self) -> npt.NDArray[np.int32]:
         """Copy of the classes of the latest run, (m,) int32; -1 where nothing was written."""

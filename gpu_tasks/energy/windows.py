@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from gpu_tasks.devices.base import Device
-from gpu_tasks.records import WindowEdge
+from gpu_tasks.records import Reason, WindowEdge
 
 CALIBRATION_S = 0.05
 ACTIVE_S = 0.5
@@ -18,11 +18,12 @@ FEWEST_REPEATS = 10
 
 @dataclass(frozen=True)
 class ActiveWindow:
-    """Both edges of a window of replays, and the device's own time for one replay in ms (null without events)."""
+    """Both edges of a window of replays, and the device's own time for one replay in ms, or why it has none."""
 
     start: WindowEdge
     end: WindowEdge
     device_ms: float | None
+    no_device_ms: Reason | None
 
 
 def seconds_per_replay(device: Device) -> float:
@@ -46,7 +47,7 @@ def active_window(device: Device, repeats: int) -> ActiveWindow:
     """Replay ``repeats`` times between two readings of the monotonic clock."""
     start = _edge()
     timing = device.replay(repeats)
-    return ActiveWindow(start, _edge(), timing.device_ms_per_replay)
+    return ActiveWindow(start, _edge(), timing.device_ms_per_replay, timing.reason)
 
 
 def _edge() -> WindowEdge:

@@ -84,9 +84,23 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
         )
 
 
+def _add_kernels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--variant", metavar="NAME", help="variant of the kernels (default: the manifest's)")
+    parser.add_argument(
+        "--ptx",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a changed kernel, not pinned: replaces the PTX of the launch whose entry it defines; may be repeated",
+    )
+    parser.add_argument("--manifest", type=Path, metavar="FILE", help="kernel manifest (default: the committed one)")
+
+
 def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _record_program(programs, "provision", "Choose the device and fingerprint it and the environment.")
     _add_common(parser, device=True)
+    _add_kernels(parser)
     parser.add_argument(
         "--environment", metavar="NAME", help="make or repair this environment first and continue in it: a100 or cpu"
     )
@@ -104,7 +118,11 @@ def _add_verify(programs: Programs[argparse.ArgumentParser]) -> None:
 def _add_validate(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _record_program(programs, "validate", "Run one draw and compare its predictions with the frozen ones.")
     parser.add_argument("--draw", required=True, type=int, metavar="N", help="number of the draw, from 0")
+    parser.add_argument(
+        "--check", choices=("races",), help="also look for races between threads (emulated device; slower)"
+    )
     _add_common(parser, payload=True, device=True)
+    _add_kernels(parser)
 
 
 def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
@@ -118,6 +136,7 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
         "--arm", default="candidate", metavar="NAME", help="which of several kernels this is (default: candidate)"
     )
     _add_common(parser, payload=True, device=True)
+    _add_kernels(parser)
 
 
 def _add_summarise(programs: Programs[argparse.ArgumentParser]) -> None:

@@ -107,6 +107,7 @@ def _round(arguments: Namespace, outcome: Outcome, reason: Reason) -> RoundRecor
         measurement_end=None,
         idle_before=None,
         idle_after=None,
+        cuda_ms_reason=None,
         energy_reason=None,
     )
 

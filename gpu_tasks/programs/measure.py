@@ -13,6 +13,7 @@ from gpu_tasks.energy.figures import RoundFigures, round_figures
 from gpu_tasks.energy.windows import ActiveWindow, active_window, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.console import progress
+from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.records import BadInput, DeviceFingerprint, InvalidMeasurement, Outcome, Reason, RoundRecord, utc_now
 from gpu_tasks.workloads.registry import get_workload
 
@@ -27,7 +28,7 @@ def run(arguments: Namespace) -> RoundRecord:
     workload = get_workload(arguments.workload)
     payload = Payload(arguments.payload, workload)
     draw = payload.load(workload.benchmark_draw)
-    with closing(open_device(arguments.device, workload)) as device:
+    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
         device.load(draw.x, draw.labels, draw.q)
         device.capture()
         device.poison_scratch()
@@ -99,5 +100,6 @@ def _record(
         measurement_end=window.end,
         idle_before=None,
         idle_after=None,
+        cuda_ms_reason=window.no_device_ms,
         energy_reason=device.energy_counter_reason,
     )

@@ -36,10 +36,11 @@ def run(arguments: Namespace) -> ProvisionRecord:
         _enter(build.named(arguments.environment), arguments.environments)
     # Not before: only the environment has numpy.
     from gpu_tasks.devices.registry import open_device
+    from gpu_tasks.programs.kernel_choice import kernel_choice
     from gpu_tasks.workloads.registry import get_workload
 
     workload = get_workload(arguments.workload)
-    with closing(open_device(arguments.device, workload)) as device:
+    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
         fingerprint, kernel = device.fingerprint(), device.kernel()
     environment = environment_fingerprint(fingerprint.kind)
     found = differences(environment, fingerprint, workload.name)

@@ -94,7 +94,7 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
         kind="run",
         format=FORMAT,
         created_at=utc_now(),
-        started_at=times[0] if times else utc_now(),
+        started_at=request.accepted_at,
         completed_at=times[-1] if times else None,
         outcome=outcome,
         reason=reason,

@@ -16,6 +16,7 @@ from gpu_tasks.devices.registry import open_device
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.payload.npz import array_bytes
 from gpu_tasks.programs.console import progress
+from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ValidationRecord, utc_now
 from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.registry import get_workload
@@ -41,7 +42,7 @@ def run(arguments: Namespace) -> ValidationRecord:
     draw = payload.load(arguments.draw)
     other = (arguments.draw + 1) % len(payload.manifest.draws)
     progress(f"draw {arguments.draw}: graph captured on draw {other}, then one eager run and {REPLAYS} replays")
-    with closing(open_device(arguments.device, workload)) as device:
+    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
         execution = execute(device, workload, draw, payload.load(other))
         device_uuid = device.fingerprint().uuid
     mismatches = _mismatches(draw, execution.predictions)

@@ -222,8 +222,8 @@ class RoundRecord:
 
     ``cuda_ms`` (CUDA-event time a replay), ``wall_ms``, ``gross_mj`` and ``adjusted_mj`` are per replay;
     ``adjusted_mj`` may be negative and is kept so. Energy fields are null with ``energy_reason`` where the
-    device has no counter, and ``cuda_ms`` is null where there are no CUDA events. A round with ``valid``
-    false has its ``reason`` and stays out of every statistic.
+    device has no counter, ``cuda_ms`` is null with ``cuda_ms_reason`` where there are no CUDA events. A round with
+    ``valid`` false has its ``reason`` and stays out of every statistic.
     """
 
     kind: str  # "round"
@@ -249,6 +249,7 @@ class RoundRecord:
     measurement_end: WindowEdge | None
     idle_before: IdleWindow | None
     idle_after: IdleWindow | None
+    cuda_ms_reason: Reason | None
     energy_reason: Reason | None
 
 
@@ -280,8 +281,12 @@ class Summary:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What was asked for, as the first task of a run accepted it (defaults filled in)."""
+    """What was asked for, as the first task of a run accepted it (defaults filled in).
 
+    ``variant`` names the kernels; null: the workload's default. ``accepted_at`` is when the run began.
+    """
+
+    accepted_at: str
     workload: str
     dag_id: str
     dag_run_id: str
@@ -289,6 +294,7 @@ class RunRequest:
     trigger: str  # scheduled | manual | backfill | import
     logical_date: str | None
     device: str
+    variant: str | None
     payload: str
     draws: list[int]
     rounds: int

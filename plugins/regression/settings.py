@@ -21,6 +21,11 @@ def gpu_python() -> str:
     return os.environ.get("NIGHTLY_GPU_PYTHON") or sys.executable
 
 
+def gpu_environment() -> str:
+    """Name of the environment that ``provision`` makes or repairs: ``NIGHTLY_GPU_ENVIRONMENT``; empty: none."""
+    return os.environ.get("NIGHTLY_GPU_ENVIRONMENT") or ""
+
+
 def runs() -> Path:
     """Folder with one folder a run: ``NIGHTLY_RUNS``."""
     return _folder("NIGHTLY_RUNS")

@@ -159,7 +159,7 @@ class CudaQda:
             self._end.synchronize()
             elapsed_ms = float(self._start.elapsed_time(self._end))
         self._check_outputs()
-        return ReplayTiming(repeats=repeats, device_ms_per_replay=elapsed_ms / repeats, reason=None)
+        return ReplayTiming(device_ms_per_replay=elapsed_ms / repeats, reason=None)
 
     def predictions(self) -> npt.NDArray[np.int32]:
         """Class of each query, (m,) int32; raises ``BadInput`` if one was not written."""

@@ -102,7 +102,7 @@ class EmulatedQda:
             raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
         for _ in range(repeats):
             self.eager()
-        return ReplayTiming(repeats=repeats, device_ms_per_replay=None, reason=NO_EVENTS)
+        return ReplayTiming(device_ms_per_replay=None, reason=NO_EVENTS)
 
     def predictions(self) -> npt.NDArray[np.int32]:
         """Class of each query, (m,) int32; raises ``KernelFinding`` if one was not written."""

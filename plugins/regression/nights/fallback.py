@@ -40,6 +40,7 @@ def empty_run(request: RunRequest, outcome: Outcome, reason: Reason, **provenanc
 def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) -> RunRequest:
     """Stands in for a request that could not be accepted: asks for nothing."""
     return RunRequest(
+        accepted_at=utc_now(),
         workload=workload,
         dag_id=dag_id,
         dag_run_id=dag_run_id,
@@ -47,6 +48,7 @@ def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) ->
         trigger=trigger,
         logical_date=None,
         device="auto",
+        variant=None,
         payload="original",
         draws=[],
         rounds=0,

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_tasks.records import BadInput, RunRequest, run_id_for
+from gpu_tasks.records import BadInput, RunRequest, run_id_for, utc_now
 
 DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+VARIANTS = ("class_blocks", "record", "fused")
 PROTOCOLS = ("classic",)
 PAYLOAD_PATTERN = "^[a-z0-9][a-z0-9_-]{0,63}$"
 MAX_DRAWS = 100
@@ -25,7 +26,13 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "default": "auto",
         "type": "string",
         "enum": list(DEVICES),
-        "description": "Where to run; auto takes a GPU where there is one",
+        "description": "Where to run; auto takes a GPU where there is one, else the emulator",
+    },
+    "variant": {
+        "default": None,
+        "type": ["null", "string"],
+        "enum": [None, *VARIANTS],
+        "description": "Variant of the kernels; empty for the default, class_blocks",
     },
     "payload": {
         "default": "original",
@@ -97,6 +104,7 @@ def build_request(
     if missing:
         raise BadInput("bad_param", f"draws: payload {values['payload']} has {available}, found {missing}")
     return RunRequest(
+        accepted_at=utc_now(),
         workload=workload,
         dag_id=dag_id,
         dag_run_id=dag_run_id,

@@ -12,5 +12,11 @@ def verdict_table(verdict: RunVerdict) -> str:
     lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}" for name, word, reason in rows]
     agreed = "no predictions" if not verdict.total else f"{verdict.agreed} of {verdict.total} predictions agree"
     lines += ["", f"{verdict.workload or 'nothing'} on {verdict.device or 'no device'}: {agreed}, run {verdict.run_id}"]
+    if verdict.variant:
+        lines.append(f"kernels: {verdict.variant}, {_ptx_text(verdict.ptx_sha256)}")
     lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
     return "\n".join(lines)
+
+
+def _ptx_text(sha256: str | None) -> str:
+    return f"PTX sha256 {sha256}" if sha256 else "no PTX"

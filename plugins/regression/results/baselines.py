@@ -57,9 +57,15 @@ def ensure_first_baseline(
 ) -> str:
     """Import a record and accept it, unless it was ever accepted before; returns its run_id. Safe to repeat.
 
-    A baseline that somebody retired stays retired.
+    A run that is stored already stays as it is, whatever form a newer version of the file has, and a baseline that
+    somebody retired stays retired.
     """
-    run_id = import_record(engine, path).run_id
+    record, record_sha256 = read_run_record(path)
+    run_id = record.request.run_id
+    with engine.connect() as connection:
+        stored = connection.execute(select(tables.run.c.run_id).where(tables.run.c.run_id == run_id)).first()
+    if stored is None:
+        load_run(engine, record, record_sha256)
     with engine.begin() as connection:
         run = _acceptable_run(connection, run_id)
         accepted = connection.execute(

@@ -31,7 +31,10 @@ class CheckLine:
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """Verdict of a run. ``agreed`` of ``total`` predictions equal the frozen ones; None when none were made."""
+    """Verdict of a run. ``agreed`` of ``total`` predictions equal the frozen ones; None when none were made.
+
+    ``variant`` and ``ptx_sha256`` say which kernels ran (None: no kernels, no PTX).
+    """
 
     run_id: str
     dag_run_id: str
@@ -42,6 +45,8 @@ class RunVerdict:
     agreed: int | None
     total: int | None
     exit_code: int
+    variant: str | None = None
+    ptx_sha256: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``./nightly run --json`` prints as its last line."""
@@ -53,6 +58,7 @@ class RunVerdict:
             "verdict": self.verdict,
             "checks": {name: asdict(line) for name, line in self.checks.items()},
             "agreement": {"agreed": self.agreed, "total": self.total},
+            "kernel": {"variant": self.variant, "ptx_sha256": self.ptx_sha256},
             "exit": self.exit_code,
         }
 
@@ -128,4 +134,6 @@ def _assemble(run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_co
         agreed=run.agreed,
         total=run.total,
         exit_code=exit_code,
+        variant=run.kernel_variant,
+        ptx_sha256=run.kernel_ptx_sha256,
     )

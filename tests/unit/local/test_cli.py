@@ -45,7 +45,7 @@ def test_unknown_words_are_bad_input(arguments: list[str], tmp_path: Path) -> No
 def test_doctor_changes_nothing(tmp_path: Path) -> None:
     result = _nightly("doctor", home=tmp_path / "home")
     assert result.returncode == 0, result.stdout
-    assert "to be made when needed: scheduler" in result.stdout
+    assert "to be made when needed: cpu, scheduler, test" in result.stdout
     assert not (tmp_path / "home").exists()
 
 
