@@ -32,6 +32,7 @@ from gpu_tasks.records.model import (
     VerifyRecord,
     WindowEdge,
 )
+from gpu_tasks.records.names import AVAILABLE_DEVICES, DEVICE_KINDS, PAYLOAD_NAME, PROTOCOLS
 from gpu_tasks.records.outcomes import (
     BadInput,
     InfrastructureFailure,
@@ -42,7 +43,11 @@ from gpu_tasks.records.outcomes import (
 )
 
 __all__ = [
+    "AVAILABLE_DEVICES",
+    "DEVICE_KINDS",
     "FORMAT",
+    "PAYLOAD_NAME",
+    "PROTOCOLS",
     "BadInput",
     "CounterReading",
     "DeviceFingerprint",

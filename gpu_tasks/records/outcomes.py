@@ -26,12 +26,6 @@ class Outcome(str, Enum):
         return list(Outcome).index(self)
 
     @classmethod
-    def from_exit_code(cls, code: int) -> Outcome:
-        """Class of an exit status; anything undocumented (a signal, say) is an infrastructure failure."""
-        members = list(cls)
-        return members[code] if 0 <= code < len(members) else cls.INFRASTRUCTURE_FAILURE
-
-    @classmethod
     def worst(cls, outcomes: Iterable[Outcome]) -> Outcome:
         """The one that a whole run reports; ``ok`` of nothing.
 

@@ -173,8 +173,6 @@ def test_exit_codes_are_fixed() -> None:
         "verification_mismatch": 4,
         "infrastructure_failure": 5,
     }
-    assert Outcome.from_exit_code(1) is Outcome.REGRESSION
-    assert Outcome.from_exit_code(-9) is Outcome.from_exit_code(137) is Outcome.INFRASTRUCTURE_FAILURE
 
 
 def test_records_are_frozen() -> None:
