@@ -90,6 +90,8 @@ def prepare(target: Databases) -> None:
             _ensure_role(cursor, "nightly_owner", target.secrets.owner)
             _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
             _ensure_database(cursor, target.results, "nightly_owner")
+            if target.results == EMBEDDED_RESULTS:  # a server of our own: its other databases are nobody's business
+                cursor.execute("REVOKE CONNECT ON DATABASE postgres, template1 FROM PUBLIC")
         with _engine(target.admin.set(database=target.results)) as engine, engine.begin() as connection:
             ensure_roles(connection, target.results, passwords)
         with _engine(target.owner) as owner:

@@ -13,7 +13,9 @@ from local.paths import ROOT, Home
 
 ENVIRONMENTS = {
     "scheduler": Environment("scheduler", ROOT / "local/environments/scheduler/requirements.txt"),
-    "test": Environment("test", ROOT / "local/environments/test/requirements.txt"),
+    "test": Environment(
+        "test", ROOT / "local/environments/test/requirements.txt", ROOT / "local/environments/test/mnist.txt"
+    ),
     **{name: build.named(name) for name in build.NAMES},
 }
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from local.processes import marked
 from local.stack import stop
 
 RUN_TIMEOUT_S = 300
+LISTENING = "0A"  # of the states in /proc/net/tcp
+LOOPBACK = "0100007F"  # 127.0.0.1 there
 LEFT_OUT = (".git", ".hypothesis", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache")
 
 
@@ -69,6 +72,21 @@ class Installation:
     def processes(self) -> list[int]:
         """Whatever still runs for this home."""
         return marked(self.home)
+
+    def listening(self) -> set[str]:
+        """Local addresses on which this home's processes listen, as ``/proc/net/tcp`` writes them."""
+        sockets = set()
+        for pid in self.processes():
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    sockets.add(str(descriptor.readlink()))
+        found = set()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTENING and f"socket:[{fields[9]}]" in sockets:
+                    found.add(fields[1].partition(":")[0])
+        return found
 
     def wait_until_quiet(self, timeout_s: float = 45) -> None:
         """Wait until nothing runs any more; fails when something stays."""

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import psycopg2
 import pytest
+from sqlalchemy.engine import make_url
 
 from local import environments
 from local.databases import libpq_uri
-from local.errors import Usage
+from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
 from local.postgres import Cluster
 from local.processes import is_alive, marked
@@ -36,6 +37,7 @@ with hold(Home(Path(sys.argv[1])), None, need_airflow=False) as stack:
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """A home that PostgreSQL's unprivileged user can reach, with this test's interpreter as the scheduler's."""
     folder = Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp"))
+    folder.chmod(0o755)  # PostgreSQL's user passes through it
     monkeypatch.setattr(environments, "python", lambda _home, _name: Path(sys.executable))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "plugins")]))
     yield Home(folder)
@@ -124,3 +126,54 @@ def _environments_of_this_test(home: Home) -> Path:
     wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     wrapper.chmod(0o755)
     return folder
+
+
+def test_overlapping_clients_of_a_stack_that_comes_and_goes_all_get_an_answer(home: Home) -> None:
+    environment = dict(os.environ) | {
+        "NIGHTLY_ENVIRONMENTS": str(_environments_of_this_test(home)),
+    }
+    command = [sys.executable, "-c", HOLDER.replace("time.sleep(120)", "time.sleep(0.3)"), str(home.folder)]
+    clients = []
+    for _ in range(8):
+        clients.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        )
+        time.sleep(0.25)
+    for client in clients:
+        output, messages = client.communicate(timeout=120)
+        assert client.returncode == 0, messages
+        assert output.strip().isdigit()
+
+
+def test_a_removed_cluster_is_made_again(home: Home) -> None:
+    with hold(home, None, need_airflow=False) as stack:
+        assert _one(stack) == ("nightly_reader",)
+    shutil.rmtree(home.postgres)
+    with hold(home, None, need_airflow=False) as stack:
+        assert _one(stack) == ("nightly_reader",)
+
+
+def test_roles_enter_only_their_own_database(home: Home) -> None:
+    with hold(home, None, need_airflow=False) as stack:
+        target = stack.databases()
+        for other in (target.airflow_database, "postgres"):
+            address = make_url(target.reader).set(database=other)
+            with pytest.raises(psycopg2.OperationalError, match="permission denied for database"):
+                psycopg2.connect(libpq_uri(address))
+
+
+def test_a_server_that_refuses_is_an_infrastructure_failure_and_no_traceback(
+    home: Home, postgres_server: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dsn = str(postgres_server.admin_dsn()).replace("nightly_admin:", "nightly_admin:not-")
+    with pytest.raises(LauncherError, match="password authentication failed"), hold(home, dsn, need_airflow=False):
+        pytest.fail("entered with a wrong password")
+    assert "not-" not in (home.logs / "supervisor.log").read_text()
+
+
+def test_a_full_private_home_of_roots_is_not_opened_to_others(tmp_path: Path) -> None:
+    private = tmp_path / "home"
+    private.mkdir(mode=0o700)
+    (private / "diary").touch()
+    Home(private).create()
+    assert private.stat().st_mode & 0o777 == 0o700
