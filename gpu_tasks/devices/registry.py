@@ -9,10 +9,8 @@ from pathlib import Path
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.cuda.selection import auto_means_cuda
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels
-from gpu_tasks.records import BadInput
+from gpu_tasks.records import DEVICE_KINDS, BadInput
 from gpu_tasks.workloads.base import Workload
-
-KINDS = ("cuda", "emulated", "reference", "simulated")
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,8 @@ class KernelChoice:
 def _open_reference(workload: Workload, kernels: KernelChoice) -> Device:
     from gpu_tasks.devices.reference import ReferenceQda
 
-    if kernels.ptx or kernels.manifest != COMMITTED:
-        raise BadInput("no_ptx_here", "--ptx, --manifest: expected a device that runs PTX, found reference")
+    if kernels.variant or kernels.ptx or kernels.manifest != COMMITTED:
+        raise BadInput("no_ptx_here", "--variant, --ptx, --manifest: expected a device that runs PTX, found reference")
     return ReferenceQda(workload)
 
 
@@ -64,8 +62,9 @@ def resolve_kind(requested: str) -> str:
     kind = requested
     if requested == "auto":
         kind = "cuda" if auto_means_cuda() else "emulated"
-    if kind not in KINDS:
-        raise BadInput("unknown_device", f"--device: expected auto or one of {', '.join(KINDS)}, found {requested!r}")
+    if kind not in DEVICE_KINDS:
+        expected = ", ".join(DEVICE_KINDS)
+        raise BadInput("unknown_device", f"--device: expected auto or one of {expected}, found {requested!r}")
     return kind
 
 

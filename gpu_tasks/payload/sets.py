@@ -8,17 +8,15 @@ from pathlib import Path
 
 from gpu_tasks.payload import original
 from gpu_tasks.payload.manifest import MANIFEST
-from gpu_tasks.records import BadInput
+from gpu_tasks.records import PAYLOAD_NAME, BadInput
 
 FOLDER_VARIABLE = "NIGHTLY_PAYLOADS"
 SHIPPED = Path(__file__).parent
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
 
 def check_name(name: str) -> str:
     """``name`` if it can name a set; raises ``BadInput`` (``bad_payload_name``)."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(PAYLOAD_NAME, name):
         raise BadInput(
             "bad_payload_name",
             f"payload: expected a name of lower-case letters, digits, - and _ (up to 64), found {name!r}",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_tasks.programs.runner import run_record_program, run_tool
+from gpu_tasks.records import AVAILABLE_DEVICES, PROTOCOLS
 
 EXIT_CODES = """\
 exit status: 0 ok, 1 regression, 2 bad input, 3 invalid measurement, 4 verification mismatch, 5 infrastructure failure.
@@ -80,8 +81,13 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
             "--device",
             default="auto",
             metavar="KIND",
-            help="auto, cuda, emulated, reference or simulated (default: auto)",
+            help=f"auto, {_either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else emulated)",
         )
+
+
+def _either(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _add_kernels(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +137,12 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--repeats", type=int, metavar="R", help="replays in the round (default: enough for 0.5 s, at least 10)"
     )
-    parser.add_argument("--protocol", default="classic", metavar="NAME", help="measurement protocol (default: classic)")
+    parser.add_argument(
+        "--protocol",
+        default="classic",
+        metavar="NAME",
+        help=f"measurement protocol: {_either(PROTOCOLS)} (default: classic)",
+    )
     parser.add_argument(
         "--arm", default="candidate", metavar="NAME", help="which of several kernels this is (default: candidate)"
     )

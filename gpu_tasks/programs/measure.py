@@ -14,10 +14,18 @@ from gpu_tasks.energy.windows import ActiveWindow, active_window, default_repeat
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
-from gpu_tasks.records import BadInput, DeviceFingerprint, InvalidMeasurement, Outcome, Reason, RoundRecord, utc_now
+from gpu_tasks.records import (
+    PROTOCOLS,
+    BadInput,
+    DeviceFingerprint,
+    InvalidMeasurement,
+    Outcome,
+    Reason,
+    RoundRecord,
+    utc_now,
+)
 from gpu_tasks.workloads.registry import get_workload
 
-PROTOCOLS = ("classic",)
 ANNOUNCED_S = 2.0
 """A window longer than this is announced, so that nobody takes a busy program for a stuck one."""
 

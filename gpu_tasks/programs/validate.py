@@ -43,6 +43,8 @@ def run(arguments: Namespace) -> ValidationRecord:
     other = (arguments.draw + 1) % len(payload.manifest.draws)
     progress(f"draw {arguments.draw}: graph captured on draw {other}, then one eager run and {REPLAYS} replays")
     with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
+        kernel = device.kernel()
+        progress(f"kernels: {kernel.variant}, ptx sha256 {kernel.ptx_sha256 or 'none'}")
         execution = execute(device, workload, draw, payload.load(other))
         device_uuid = device.fingerprint().uuid
     mismatches = _mismatches(draw, execution.predictions)

@@ -19,7 +19,6 @@ class Workload(Protocol):
     """
 
     name: str
-    default_payload: str
     benchmark_draw: int
     train_samples: int
     query_samples: int

@@ -16,7 +16,6 @@ class Qda:
     """Quadratic discriminant analysis trained from scratch; see ``gpu_tasks.workloads.base.Workload``."""
 
     name = "qda"
-    default_payload = "original"
     benchmark_draw = 0
     train_samples = 1000
     query_samples = 1000

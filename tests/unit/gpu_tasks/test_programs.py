@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gpu_tasks.devices.manifest import COMMITTED, read_manifest
 from gpu_tasks.programs import measure, validate
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import (
@@ -28,29 +28,9 @@ from gpu_tasks.records import (
     write_record,
 )
 from tests.support.flip_label import flipping_python
+from tests.unit.gpu_tasks.running import ROOT, complaint, program
 
-ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [["provision"], ["verify"], ["validate"], ["measure"], ["summarise"], ["payload", "build"], ["pin"]]
-
-
-def program(
-    *arguments: object, python: object = sys.executable, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(python), "-m", "gpu_tasks", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def complaint(result: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a failure."""
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("gpu_tasks ")]
-    return line
 
 
 def test_provision(tmp_path: Path) -> None:
@@ -60,9 +40,11 @@ def test_provision(tmp_path: Path) -> None:
     assert record.outcome is Outcome.OK
     assert record.requested_device == "auto"
     assert record.device is not None
-    assert record.device.kind == "reference"
+    assert record.device.kind == "emulated"
     assert record.device.uuid.startswith("CPU-")
     assert record.kernel is not None
+    committed = read_manifest(COMMITTED).variants["class_blocks"]
+    assert (record.kernel.variant, record.kernel.ptx_sha256) == ("class_blocks", committed.ptx_sha256)
     assert record.environment is not None
     assert "numpy" in record.environment.packages
 
@@ -104,16 +86,18 @@ def test_validate_and_its_time(tmp_path: Path) -> None:
 
 
 def test_measure(tmp_path: Path) -> None:
-    result = program("measure", "--round", 2, "--repeats", 50, "--out", tmp_path / "r.json")
+    result = program("measure", "--round", 2, "--repeats", 12, "--out", tmp_path / "r.json")
     record = read_record(tmp_path / "r.json", RoundRecord)
     assert (result.returncode, record.outcome, record.valid) == (0, Outcome.OK, True)
-    assert (record.round, record.repeats, record.protocol, record.arm) == (2, 50, "classic", "candidate")
+    assert (record.round, record.repeats, record.protocol, record.arm) == (2, 12, "classic", "candidate")
     assert record.measurement_start is not None
     assert record.measurement_end is not None
     seconds = record.measurement_end.time_s - record.measurement_start.time_s
-    assert record.wall_ms == 1000 * seconds / 50
+    assert record.wall_ms == 1000 * seconds / 12
     assert record.wall_ms > 0
     assert (record.cuda_ms, record.gross_mj, record.adjusted_mj, record.idle_before) == (None, None, None, None)
+    assert record.cuda_ms_reason is not None
+    assert record.cuda_ms_reason.code == "no_device_events"
     assert record.energy_reason is not None
     assert record.energy_reason.code == "no_energy_counter"
 
@@ -269,6 +253,7 @@ def test_a_signal_ends_a_round_with_a_record(tmp_path: Path, number: signal.Sign
 
 def request(folder: Path) -> RunRequest:
     made = RunRequest(
+        accepted_at="2026-11-30T02:00:00.000000Z",
         workload="qda",
         dag_id="nightly_qda",
         dag_run_id="manual__1",
@@ -276,6 +261,7 @@ def request(folder: Path) -> RunRequest:
         trigger="manual",
         logical_date=None,
         device="auto",
+        variant=None,
         payload="original",
         draws=[0, 1],
         rounds=1,
@@ -295,7 +281,7 @@ def test_a_small_night_end_to_end(tmp_path: Path) -> None:
         assert program("verify", "--subject", subject, "--out", tmp_path / f"verify-{subject}.json").returncode == 0
     for draw in made.draws:
         assert program("validate", "--draw", draw, "--out", tmp_path / f"validation-{draw:02d}.json").returncode == 0
-    assert program("measure", "--round", 0, "--repeats", 20, "--out", tmp_path / "round-00.json").returncode == 0
+    assert program("measure", "--round", 0, "--repeats", 10, "--out", tmp_path / "round-00.json").returncode == 0
     arguments = [
         "summarise",
         "--request",
@@ -311,7 +297,8 @@ def test_a_small_night_end_to_end(tmp_path: Path) -> None:
     assert (run.summary.agreed, run.summary.total, run.summary.rounds_valid) == (2000, 2000, 1)
     assert (run.energy_trust, run.provenance) == ("unavailable", {})
     assert run.kernel is not None
-    assert run.kernel.variant == "numpy-float32"
+    assert run.kernel.variant == "class_blocks"
+    assert run.started_at == made.accepted_at
     (tmp_path / "round-00.json").unlink()
     result = program(*arguments)
     assert result.returncode == 5
@@ -322,7 +309,7 @@ def test_summarise_needs_a_request(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text('{"workload": "qda"}', encoding="utf-8")
     result = program("summarise", "--request", tmp_path / "request.json", "--folder", tmp_path, "--out", tmp_path / "o")
     assert result.returncode == 2
-    assert "request.json: $.dag_id: expected a value" in complaint(result)
+    assert "request.json: $.accepted_at: expected a value" in complaint(result)
     assert not (tmp_path / "o").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.devices import host, registry
+from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.reference import ReferenceQda
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.records import BadInput, InfrastructureFailure
@@ -115,8 +117,9 @@ def test_replay_says_that_it_has_no_events(device: ReferenceQda, draws: list[Dra
     load(device, draws[0])
     device.capture()
     timing = device.replay(3)
-    assert (timing.repeats, timing.device_ms_per_replay) == (3, None)
+    assert timing.device_ms_per_replay is None
     assert timing.reason is not None
+    assert timing.reason.code == "no_device_events"
 
 
 def test_refuses_other_sizes(device: ReferenceQda, draws: list[Draw]) -> None:
@@ -165,18 +168,46 @@ def test_a_class_singular_in_float32_is_an_error_of_ours() -> None:
         device.eager()
 
 
-@pytest.mark.parametrize("requested", ["auto", "reference"])
-def test_registry_opens(qda: Workload, requested: str) -> None:
-    assert registry.open_device(requested, qda).kind == "reference"
+@pytest.mark.parametrize(
+    ("requested", "kind"), [("auto", "emulated"), ("emulated", "emulated"), ("reference", "reference")]
+)
+def test_registry_opens(qda: Workload, requested: str, kind: str) -> None:
+    assert registry.resolve_kind(requested) == kind
+    assert registry.open_device(requested, qda).kind == kind
 
 
-@pytest.mark.parametrize("kind", ["emulated", "simulated"])
-def test_registry_names_what_is_not_there_yet(qda: Workload, kind: str) -> None:
-    with pytest.raises(
-        BadInput, match=f"{kind} is not available for workload qda .*available: cuda, reference"
-    ) as caught:
-        registry.open_device(kind, qda)
+def test_auto_is_the_gpu_where_there_is_one(qda: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "auto_means_cuda", lambda: True)
+    assert registry.resolve_kind("auto") == "cuda"
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_the_registry_hands_the_kernel_choice_on(qda: Workload, checked: bool) -> None:
+    device = registry.open_device("emulated", qda, registry.KernelChoice(variant="record", check_races=checked))
+    assert isinstance(device, EmulatedQda)
+    assert device.kernel().variant == "record"
+    assert [machine._check_races for machine in device.machines] == [checked, checked]
+
+
+def test_registry_names_what_is_not_there_yet(qda: Workload) -> None:
+    expected = "simulated is not available for workload qda .*available: cuda, emulated, reference"
+    with pytest.raises(BadInput, match=expected) as caught:
+        registry.open_device("simulated", qda)
     assert caught.value.code == "device_not_available"
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        registry.KernelChoice(variant="record"),
+        registry.KernelChoice(ptx=(Path("x.ptx"),)),
+        registry.KernelChoice(manifest=Path("m.json")),
+    ],
+)
+def test_the_reference_refuses_kernels_that_it_would_ignore(qda: Workload, choice: registry.KernelChoice) -> None:
+    with pytest.raises(BadInput, match="expected a device that runs PTX, found reference") as caught:
+        registry.open_device("reference", qda, choice)
+    assert caught.value.code == "no_ptx_here"
 
 
 def test_registry_refuses_unknown_kinds(qda: Workload) -> None:
