@@ -59,7 +59,7 @@ LEFT JOIN LATERAL (
 WHERE run.trigger <> 'import';
 
 COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
-COMMENT ON COLUMN nightly.night IS 'Date of the start of the run in UTC';
+COMMENT ON COLUMN nightly.night IS 'Date in UTC on which the run began';
 COMMENT ON COLUMN nightly.workload IS 'What was tested';
 COMMENT ON COLUMN nightly.device IS 'Model name of the device; NULL when none could be chosen';
 COMMENT ON COLUMN nightly.verdict IS 'Verdict of the run, or "not judged" for a run that ended before its report';
@@ -90,9 +90,9 @@ COMMENT ON COLUMN nightly.environment_class IS 'Versions that start a new baseli
 COMMENT ON COLUMN nightly.label IS 'Short name given at the trigger';
 COMMENT ON COLUMN nightly.note IS 'Free text given at the trigger';
 COMMENT ON COLUMN nightly.exit_code IS 'Exit status that goes with the verdict';
-COMMENT ON COLUMN nightly.duration_s IS 'Time from the first task to the complete record, s';
-COMMENT ON COLUMN nightly.started_at IS 'When the first task started (UTC)';
-COMMENT ON COLUMN nightly.completed_at IS 'When the record was complete (UTC)';
+COMMENT ON COLUMN nightly.duration_s IS 'Time from the accepted request to the record of the last part, s';
+COMMENT ON COLUMN nightly.started_at IS 'When the run began: when its request was accepted (UTC)';
+COMMENT ON COLUMN nightly.completed_at IS 'When the last of its parts was recorded (UTC)';
 COMMENT ON COLUMN nightly.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN nightly.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN nightly.run_id IS 'Key of the run in every table';

@@ -19,7 +19,7 @@ def empty_run(request: RunRequest, outcome: Outcome, reason: Reason, **provenanc
         kind="run",
         format=FORMAT,
         created_at=now,
-        started_at=now,
+        started_at=request.accepted_at,
         completed_at=now,
         outcome=outcome,
         reason=reason,

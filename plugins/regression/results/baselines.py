@@ -99,6 +99,7 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
     if values["for_energy"] is None:
         values["for_energy"] = run.energy_trust == "verified"
     key = {name: getattr(run, name) for name in KEY}
+    values["environment_id"] = run.environment_id
     table = tables.baseline
     connection.execute(
         table.update()

@@ -26,7 +26,6 @@ OUTCOMES = (
 )
 VERDICTS = ("ok", "inconclusive", *OUTCOMES[1:])
 CHECK_VERDICTS = ("ok", "regressed", "improved", "inconclusive", "invalid", "unavailable")
-DEVICE_KINDS = ("cuda", "emulated", "reference", "simulated")
 TRIGGERS = ("scheduled", "manual", "backfill", "import")
 ENERGY_TRUST = ("verified", "unverified", "unavailable")
 DIRECTIONS = ("lower", "higher", "changed")

@@ -135,15 +135,16 @@ def round_row(run_id: str, measured: RoundRecord) -> Row:
         **{name: fields[name] for name in ROUND_COLUMNS},
         "outcome": measured.outcome.value,
         **_reason(measured.reason),
-        "energy_reason_code": measured.energy_reason.code if measured.energy_reason else None,
-        "energy_reason_message": measured.energy_reason.message if measured.energy_reason else None,
+        **_reason(measured.cuda_ms_reason, "cuda_ms_"),
+        **_reason(measured.energy_reason, "energy_"),
         "counters": {name: fields[name] for name in ROUND_COUNTERS},
         "created_at": parse_utc(measured.created_at),
     }
 
 
-def _reason(reason: Reason | None) -> Row:
-    return {"reason_code": reason.code if reason else None, "reason_message": reason.message if reason else None}
+def _reason(reason: Reason | None, of: str = "") -> Row:
+    code, message = (reason.code, reason.message) if reason else (None, None)
+    return {f"{of}reason_code": code, f"{of}reason_message": message}
 
 
 def _fingerprint(fields: Row) -> str:

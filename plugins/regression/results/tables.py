@@ -11,6 +11,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     SmallInteger,
@@ -21,9 +22,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
+from gpu_tasks.records import DEVICE_KINDS
 from regression.results.columns import (
     CHECK_VERDICTS,
-    DEVICE_KINDS,
     DIRECTIONS,
     DOUBLE,
     ENERGY_TRUST,
@@ -39,6 +40,9 @@ from regression.results.columns import (
     required,
     sha256,
 )
+
+# What a baseline takes from its run; foreign keys over these columns keep the two from contradicting each other.
+BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id")
 
 device = Table(
     "device",
@@ -60,12 +64,17 @@ environment = Table(
     metadata,
     key("environment_id", "Key"),
     required("fingerprint_sha256", Text, "sha256 of the canonical JSON of all fields below", unique=True),
-    required("environment_class", Text, "The versions that start a new baseline when they change: driver, CUDA, torch"),
+    required(
+        "environment_class",
+        Text,
+        "Versions that start a new baseline when they change: driver, CUDA and torch; without any, Python and numpy",
+    ),
     required("python", Text, "Version of the interpreter of the GPU tasks"),
     required("platform", Text, "Operating system and machine"),
     optional("driver", Text, "Version of the GPU driver"),
     optional("cuda", Text, "Version of CUDA"),
     required("packages", JSONB, "Installed packages: name to version"),
+    UniqueConstraint("environment_id", "environment_class"),
     sha256("fingerprint_sha256"),
     comment="Software environments that runs were made in, one row a distinct set of versions",
 )
@@ -78,6 +87,7 @@ source_state = Table(
     optional("sources_sha256", Text, "sha256 of the file of pinned source hashes"),
     required("sources", JSONB, "Every pinned source file: path to the sha256 found"),
     sha256("fingerprint_sha256"),
+    sha256("sources_sha256"),
     comment="States of the pinned sources (GPU programs and kernels) that runs were made with",
 )
 
@@ -125,8 +135,8 @@ run = Table(
     optional("note", Text, "Free text given by whoever triggered the run"),
     required("outcome", Text, "Worst class of outcome of its tasks, before any comparison with a baseline"),
     *reason_columns(),
-    required("started_at", TIMESTAMP, "When the first task started (UTC)"),
-    optional("completed_at", TIMESTAMP, "When the record was complete (UTC)"),
+    required("started_at", TIMESTAMP, "When the run began: when its request was accepted (UTC)"),
+    optional("completed_at", TIMESTAMP, "When the last of its parts was recorded (UTC)"),
     required("energy_trust", Text, "verified, unverified (nothing vouches for the sensor) or unavailable (no counter)"),
     optional("energy_trust_reason", Text, "Why the energy is not verified"),
     optional("kernel_variant", Text, "Variant of the kernels that ran"),
@@ -154,6 +164,7 @@ run = Table(
     required("record_sha256", Text, "sha256 of the record file that the row was loaded from"),
     required("loaded_at", TIMESTAMP, "When the record was loaded (UTC)", server_default=text("now()")),
     UniqueConstraint("dag_id", "dag_run_id"),
+    UniqueConstraint("run_id", *BASELINE_KEY_OF_RUN, name="run_baseline_key"),
     Index(None, "workload", "device_id", "started_at"),
     Index(None, "started_at"),
     one_of("trigger", TRIGGERS),
@@ -164,7 +175,7 @@ run = Table(
     sha256("kernel_ptx_sha256"),
     CheckConstraint("outcome = 'ok' OR reason_code IS NOT NULL", name="reason"),
     CheckConstraint("completed_at >= started_at", name="completed_at"),
-    CheckConstraint("agreed BETWEEN 0 AND total", name="agreed"),
+    CheckConstraint("(total IS NULL) = (agreed IS NULL) AND agreed BETWEEN 0 AND total", name="agreed"),
     CheckConstraint("device_correct BETWEEN 0 AND total", name="device_correct"),
     CheckConstraint("reference_correct BETWEEN 0 AND total", name="reference_correct"),
     CheckConstraint("draws_validated BETWEEN 0 AND draws_expected", name="draws_validated"),
@@ -201,6 +212,7 @@ validation = Table(
     CheckConstraint("device_correct BETWEEN 0 AND total", name="device_correct"),
     CheckConstraint("reference_correct BETWEEN 0 AND total", name="reference_correct"),
     CheckConstraint("draw >= 0", name="draw"),
+    sha256("payload_sha256"),
     sha256("predictions_int32_sha256"),
     comment="Validations: the device's predictions against the frozen ones, one row a draw",
 )
@@ -223,6 +235,8 @@ round_ = Table(
     optional("idle_before_w", DOUBLE, "Mean power of the idle window before, W"),
     optional("idle_after_w", DOUBLE, "Mean power of the idle window after, W"),
     optional("average_power_w", DOUBLE, "Mean power of the active window, W"),
+    optional("cuda_ms_reason_code", Text, "Why there is no CUDA-event time: documented snake_case word"),
+    optional("cuda_ms_reason_message", Text, "Why there is no CUDA-event time: one line"),
     optional("energy_reason_code", Text, "Why there are no energies: documented snake_case word"),
     optional("energy_reason_message", Text, "Why there are no energies: one line"),
     required("counters", JSONB, "Raw readings: active and idle windows (mJ since driver load, monotonic s)"),
@@ -232,6 +246,7 @@ round_ = Table(
     CheckConstraint("valid OR reason_code IS NOT NULL", name="reason"),
     CheckConstraint("repeats > 0", name="repeats"),
     CheckConstraint("NOT valid OR cuda_ms > 0", name="cuda_ms"),
+    CheckConstraint("NOT valid OR (cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)", name="cuda_ms_reason"),
     CheckConstraint("NOT valid OR wall_ms > 0", name="wall_ms"),
     CheckConstraint("NOT valid OR gross_mj >= 0", name="gross_mj"),
     CheckConstraint("round >= 0", name="round"),
@@ -246,8 +261,9 @@ baseline = Table(
     required("payload_id", Integer, "Payload", ForeignKey("payload.payload_id")),
     required("device_id", Integer, "Device", ForeignKey("device.device_id")),
     required("protocol", Text, "Measurement protocol"),
-    required("environment_class", Text, "Versions that start a new baseline when they change"),
-    required("run_id", UUID(as_uuid=False), "The accepted run", ForeignKey("run.run_id")),
+    required("environment_id", Integer, "Environment of the accepted run"),
+    required("environment_class", Text, "Versions that start a new baseline when they change, of that environment"),
+    required("run_id", UUID(as_uuid=False), "The accepted run"),
     required("for_agreement", Boolean, "Whether predictions are compared with it (on every device)"),
     required("for_time", Boolean, "Whether times are compared with it (same device only)"),
     required("for_energy", Boolean, "Whether energies are compared with it (same device only)"),
@@ -255,6 +271,14 @@ baseline = Table(
     required("accepted_at", TIMESTAMP, "When it was accepted (UTC)", server_default=text("now()")),
     required("reason", Text, "Why it was accepted"),
     optional("retired_at", TIMESTAMP, "When it stopped being current (UTC); NULL while it is"),
+    ForeignKeyConstraint(
+        ["run_id", *BASELINE_KEY_OF_RUN],
+        [f"run.{name}" for name in ("run_id", *BASELINE_KEY_OF_RUN)],
+        "baseline_run_fk",
+    ),
+    ForeignKeyConstraint(
+        ["environment_id", "environment_class"], ["environment.environment_id", "environment.environment_class"]
+    ),
     Index(
         "baseline_current_key",
         *("workload", "payload_id", "device_id", "protocol", "environment_class"),

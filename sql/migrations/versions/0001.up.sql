@@ -33,13 +33,14 @@ CREATE TABLE environment (
     packages JSONB NOT NULL,
     CONSTRAINT environment_pk PRIMARY KEY (environment_id),
     CONSTRAINT environment_fingerprint_sha256_check CHECK (fingerprint_sha256 ~ '^[0-9a-f]{64}$'),
-    CONSTRAINT environment_fingerprint_sha256_key UNIQUE (fingerprint_sha256)
+    CONSTRAINT environment_fingerprint_sha256_key UNIQUE (fingerprint_sha256),
+    CONSTRAINT environment_environment_id_environment_class_key UNIQUE (environment_id, environment_class)
 );
 
 COMMENT ON TABLE environment IS 'Software environments that runs were made in, one row a distinct set of versions';
 COMMENT ON COLUMN environment.environment_id IS 'Key';
 COMMENT ON COLUMN environment.fingerprint_sha256 IS 'sha256 of the canonical JSON of all fields below';
-COMMENT ON COLUMN environment.environment_class IS 'The versions that start a new baseline when they change: driver, CUDA, torch';
+COMMENT ON COLUMN environment.environment_class IS 'Versions that start a new baseline when they change: driver, CUDA and torch; without any, Python and numpy';
 COMMENT ON COLUMN environment.python IS 'Version of the interpreter of the GPU tasks';
 COMMENT ON COLUMN environment.platform IS 'Operating system and machine';
 COMMENT ON COLUMN environment.driver IS 'Version of the GPU driver';
@@ -67,6 +68,7 @@ CREATE TABLE source_state (
     sources JSONB NOT NULL,
     CONSTRAINT source_state_pk PRIMARY KEY (source_state_id),
     CONSTRAINT source_state_fingerprint_sha256_check CHECK (fingerprint_sha256 ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT source_state_sources_sha256_check CHECK (sources_sha256 ~ '^[0-9a-f]{64}$'),
     CONSTRAINT source_state_fingerprint_sha256_key UNIQUE (fingerprint_sha256)
 );
 
@@ -144,6 +146,7 @@ CREATE TABLE run (
     loaded_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT run_pk PRIMARY KEY (run_id),
     CONSTRAINT run_dag_id_dag_run_id_key UNIQUE (dag_id, dag_run_id),
+    CONSTRAINT run_baseline_key UNIQUE (run_id, workload, payload_id, device_id, protocol, environment_id),
     CONSTRAINT run_trigger_check CHECK (trigger IN ('scheduled', 'manual', 'backfill', 'import')),
     CONSTRAINT run_outcome_check CHECK (outcome IN ('ok', 'regression', 'bad_input', 'invalid_measurement', 'verification_mismatch', 'infrastructure_failure')),
     CONSTRAINT run_energy_trust_check CHECK (energy_trust IN ('verified', 'unverified', 'unavailable')),
@@ -152,7 +155,7 @@ CREATE TABLE run (
     CONSTRAINT run_kernel_ptx_sha256_check CHECK (kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'),
     CONSTRAINT run_reason_check CHECK (outcome = 'ok' OR reason_code IS NOT NULL),
     CONSTRAINT run_completed_at_check CHECK (completed_at >= started_at),
-    CONSTRAINT run_agreed_check CHECK (agreed BETWEEN 0 AND total),
+    CONSTRAINT run_agreed_check CHECK ((total IS NULL) = (agreed IS NULL) AND agreed BETWEEN 0 AND total),
     CONSTRAINT run_device_correct_check CHECK (device_correct BETWEEN 0 AND total),
     CONSTRAINT run_reference_correct_check CHECK (reference_correct BETWEEN 0 AND total),
     CONSTRAINT run_draws_validated_check CHECK (draws_validated BETWEEN 0 AND draws_expected),
@@ -184,8 +187,8 @@ COMMENT ON COLUMN run.note IS 'Free text given by whoever triggered the run';
 COMMENT ON COLUMN run.outcome IS 'Worst class of outcome of its tasks, before any comparison with a baseline';
 COMMENT ON COLUMN run.reason_code IS 'Documented snake_case word for why the outcome is not ok';
 COMMENT ON COLUMN run.reason_message IS 'One line for people: why the outcome is not ok';
-COMMENT ON COLUMN run.started_at IS 'When the first task started (UTC)';
-COMMENT ON COLUMN run.completed_at IS 'When the record was complete (UTC)';
+COMMENT ON COLUMN run.started_at IS 'When the run began: when its request was accepted (UTC)';
+COMMENT ON COLUMN run.completed_at IS 'When the last of its parts was recorded (UTC)';
 COMMENT ON COLUMN run.energy_trust IS 'verified, unverified (nothing vouches for the sensor) or unavailable (no counter)';
 COMMENT ON COLUMN run.energy_trust_reason IS 'Why the energy is not verified';
 COMMENT ON COLUMN run.kernel_variant IS 'Variant of the kernels that ran';
@@ -219,6 +222,7 @@ CREATE TABLE baseline (
     payload_id INTEGER NOT NULL,
     device_id INTEGER NOT NULL,
     protocol TEXT NOT NULL,
+    environment_id INTEGER NOT NULL,
     environment_class TEXT NOT NULL,
     run_id UUID NOT NULL,
     for_agreement BOOLEAN NOT NULL,
@@ -234,7 +238,10 @@ CREATE TABLE baseline (
     CONSTRAINT baseline_reason_check CHECK (btrim(accepted_by) <> '' AND btrim(reason) <> ''),
     CONSTRAINT baseline_payload_id_fk FOREIGN KEY(payload_id) REFERENCES payload (payload_id),
     CONSTRAINT baseline_device_id_fk FOREIGN KEY(device_id) REFERENCES device (device_id),
-    CONSTRAINT baseline_run_id_fk FOREIGN KEY(run_id) REFERENCES run (run_id)
+    CONSTRAINT baseline_run_fk FOREIGN KEY(run_id, workload, payload_id, device_id, protocol, environment_id)
+        REFERENCES run (run_id, workload, payload_id, device_id, protocol, environment_id),
+    CONSTRAINT baseline_environment_id_environment_class_fk FOREIGN KEY(environment_id, environment_class)
+        REFERENCES environment (environment_id, environment_class)
 );
 
 CREATE UNIQUE INDEX baseline_current_key ON baseline (workload, payload_id, device_id, protocol, environment_class) WHERE retired_at IS NULL;
@@ -244,7 +251,8 @@ COMMENT ON COLUMN baseline.workload IS 'Workload';
 COMMENT ON COLUMN baseline.payload_id IS 'Payload';
 COMMENT ON COLUMN baseline.device_id IS 'Device';
 COMMENT ON COLUMN baseline.protocol IS 'Measurement protocol';
-COMMENT ON COLUMN baseline.environment_class IS 'Versions that start a new baseline when they change';
+COMMENT ON COLUMN baseline.environment_id IS 'Environment of the accepted run';
+COMMENT ON COLUMN baseline.environment_class IS 'Versions that start a new baseline when they change, of that environment';
 COMMENT ON COLUMN baseline.run_id IS 'The accepted run';
 COMMENT ON COLUMN baseline.for_agreement IS 'Whether predictions are compared with it (on every device)';
 COMMENT ON COLUMN baseline.for_time IS 'Whether times are compared with it (same device only)';
@@ -271,6 +279,8 @@ CREATE TABLE round (
     idle_before_w DOUBLE PRECISION,
     idle_after_w DOUBLE PRECISION,
     average_power_w DOUBLE PRECISION,
+    cuda_ms_reason_code TEXT,
+    cuda_ms_reason_message TEXT,
     energy_reason_code TEXT,
     energy_reason_message TEXT,
     counters JSONB NOT NULL,
@@ -281,6 +291,7 @@ CREATE TABLE round (
     CONSTRAINT round_reason_check CHECK (valid OR reason_code IS NOT NULL),
     CONSTRAINT round_repeats_check CHECK (repeats > 0),
     CONSTRAINT round_cuda_ms_check CHECK (NOT valid OR cuda_ms > 0),
+    CONSTRAINT round_cuda_ms_reason_check CHECK (NOT valid OR (cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)),
     CONSTRAINT round_wall_ms_check CHECK (NOT valid OR wall_ms > 0),
     CONSTRAINT round_gross_mj_check CHECK (NOT valid OR gross_mj >= 0),
     CONSTRAINT round_round_check CHECK (round >= 0),
@@ -304,6 +315,8 @@ COMMENT ON COLUMN round.adjusted_mj IS 'Energy a replay without idle energy, mJ;
 COMMENT ON COLUMN round.idle_before_w IS 'Mean power of the idle window before, W';
 COMMENT ON COLUMN round.idle_after_w IS 'Mean power of the idle window after, W';
 COMMENT ON COLUMN round.average_power_w IS 'Mean power of the active window, W';
+COMMENT ON COLUMN round.cuda_ms_reason_code IS 'Why there is no CUDA-event time: documented snake_case word';
+COMMENT ON COLUMN round.cuda_ms_reason_message IS 'Why there is no CUDA-event time: one line';
 COMMENT ON COLUMN round.energy_reason_code IS 'Why there are no energies: documented snake_case word';
 COMMENT ON COLUMN round.energy_reason_message IS 'Why there are no energies: one line';
 COMMENT ON COLUMN round.counters IS 'Raw readings: active and idle windows (mJ since driver load, monotonic s)';
@@ -337,6 +350,7 @@ CREATE TABLE validation (
     CONSTRAINT validation_device_correct_check CHECK (device_correct BETWEEN 0 AND total),
     CONSTRAINT validation_reference_correct_check CHECK (reference_correct BETWEEN 0 AND total),
     CONSTRAINT validation_draw_check CHECK (draw >= 0),
+    CONSTRAINT validation_payload_sha256_check CHECK (payload_sha256 ~ '^[0-9a-f]{64}$'),
     CONSTRAINT validation_predictions_int32_sha256_check CHECK (predictions_int32_sha256 ~ '^[0-9a-f]{64}$'),
     CONSTRAINT validation_run_id_fk FOREIGN KEY(run_id) REFERENCES run (run_id)
 );

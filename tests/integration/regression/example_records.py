@@ -119,6 +119,7 @@ def measured(number: int, adjusted_mj: float | None = 0.6, **changes: Any) -> Ro
         measurement_end=None,
         idle_before=None,
         idle_after=None,
+        cuda_ms_reason=None,
         energy_reason=NO_COUNTER if adjusted_mj is None else None,
     )
     return replace(record, **changes)
@@ -133,6 +134,7 @@ def run_record(name: str = "manual__1", **changes: Any) -> RunRecord:
     trigger = changes.pop("trigger", "manual")
     identity = changes.pop("payload", payload())
     request = RunRequest(
+        accepted_at=NOW,
         workload="qda",
         dag_id="nightly_qda",
         dag_run_id=name,
@@ -140,6 +142,7 @@ def run_record(name: str = "manual__1", **changes: Any) -> RunRecord:
         trigger=trigger,
         logical_date=NOW,
         device="auto",
+        variant=None,
         payload=identity.name if identity else "original",
         draws=list(range(11)),
         rounds=7,

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from regression.results import migrate, tables
+from regression.results.baselines import accept_baseline
 from regression.results.loading import load_run
 from regression.results.roles import ensure_roles
 from tests.integration.regression.databases import PASSWORDS, Database
-from tests.integration.regression.example_records import run_record, sha256_of
+from tests.integration.regression.example_records import CPU, payload, run_record, sha256_of
 
 WRITES = [
     "DELETE FROM run",
@@ -26,6 +27,15 @@ WRITES = [
     "CREATE TABLE mine (a int)",
     "DROP VIEW nightly",
     "SET transaction_read_only = off; DELETE FROM run",
+]
+WRONG_BASELINES = [
+    "UPDATE baseline SET workload = 'learner'",
+    "UPDATE baseline SET protocol = 'long'",
+    "UPDATE baseline SET environment_class = 'driver=other'",
+    "UPDATE baseline SET device_id = (SELECT max(device_id) FROM device)",
+    "UPDATE baseline SET payload_id = (SELECT max(payload_id) FROM payload)",
+    "UPDATE run SET device_id = (SELECT max(device_id) FROM device) WHERE dag_run_id = 'manual__1'",
+    "UPDATE environment SET environment_class = 'driver=other'",
 ]
 WRONG_STATES = [
     "UPDATE run SET agreed = total + 1",
@@ -36,6 +46,12 @@ WRONG_STATES = [
     "UPDATE run SET outcome = 'regression', reason_code = NULL",
     "UPDATE run SET rounds_valid = rounds_expected + 1",
     "UPDATE run SET record_sha256 = 'abc'",
+    "UPDATE run SET total = NULL",
+    "UPDATE run SET agreed = NULL",
+    "UPDATE validation SET payload_sha256 = upper(payload_sha256)",
+    "UPDATE source_state SET sources_sha256 = 'abc'",
+    "UPDATE round SET cuda_ms = NULL",
+    "UPDATE round SET cuda_ms_reason_code = 'no_cuda_events'",
     "UPDATE validation SET agreed = 1001",
     "UPDATE validation SET agreed = NULL WHERE draw = 1",
     "UPDATE validation SET draw = 1",
@@ -58,15 +74,47 @@ def test_the_migrations_make_exactly_the_tables_of_the_python_definition(databas
         assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
 
 
-def test_check_constraints_are_those_of_the_python_definition(database: Database) -> None:
-    found = {r[0] for r in _rows(database, "SELECT conname FROM pg_constraint WHERE contype = 'c'")}
-    defined = {
-        f"{table.name}_{constraint.name}_check"
-        for table in tables.metadata.tables.values()
-        for constraint in table.constraints
-        if constraint.__visit_name__ == "check_constraint"
-    }
-    assert found & defined == defined
+def test_constraints_and_indexes_are_those_of_the_python_definition_word_by_word(database: Database) -> None:
+    with database.admin.begin() as connection:
+        migrated = _definitions(connection, "public")
+        connection.execute(text("CREATE SCHEMA scratch"))
+        connection.execute(text("SET LOCAL search_path TO scratch"))
+        tables.metadata.create_all(connection)
+        defined = _definitions(connection, "scratch")
+    assert len(defined) > 60
+    assert {line for line in migrated if line[0] != "alembic_version"} == defined
+
+
+def _definitions(connection: Connection, schema: str) -> set[tuple[str, str, str]]:
+    """Table, name and expression of every constraint and index, as PostgreSQL understands them."""
+    connection.execute(text(f"SET LOCAL search_path TO {schema}"))
+    found = connection.execute(
+        text(
+            """
+            SELECT relname, conname, pg_get_constraintdef(c.oid)
+            FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
+            WHERE r.relnamespace = CAST(:schema AS regnamespace)
+            UNION ALL
+            SELECT tablename, indexname, replace(indexdef, :schema || '.', '')
+            FROM pg_indexes WHERE schemaname = :schema
+            """
+        ),
+        {"schema": schema},
+    )
+    return {(table, name, definition) for table, name, definition in found}
+
+
+def test_every_sha256_is_checked(database: Database) -> None:
+    unchecked = _rows(
+        database,
+        """
+        SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a JOIN pg_class r ON r.oid = a.attrelid
+        WHERE r.relkind = 'r' AND a.attname LIKE '%sha256' AND NOT EXISTS (
+            SELECT FROM pg_constraint c WHERE c.conrelid = a.attrelid AND c.contype = 'c' AND c.conkey = ARRAY[a.attnum]
+        )
+        """,
+    )
+    assert unchecked == []
 
 
 def test_every_relation_and_column_has_a_comment(database: Database) -> None:
@@ -126,6 +174,20 @@ def test_the_reader_writes_nothing(database: Database) -> None:
             connection.execute(text(statement))
 
 
+def test_the_reader_makes_nothing_even_in_a_session_that_may_write(database: Database) -> None:
+    rights = "has_database_privilege('nightly_reader', current_database(), '{}')"
+    asked = ", ".join(rights.format(right) for right in ("CONNECT", "TEMP", "CREATE"))
+    assert _rows(database, f"SELECT {asked}, has_schema_privilege('nightly_reader', 'public', 'CREATE')") == [
+        (True, False, False, False)
+    ]
+    for statement in ("CREATE TEMP TABLE mine (a int)", "CREATE SCHEMA mine", "CREATE TABLE mine (a int)"):
+        with database.reader.connect() as connection:
+            connection.execute(text("SET default_transaction_read_only = off"))
+            connection.commit()
+            with pytest.raises(DBAPIError, match="permission denied"):
+                connection.execute(text(statement))
+
+
 def test_the_reader_sees_views_and_tables_and_is_stopped_after_a_while(database: Database) -> None:
     load_run(database.writer, run_record(), sha256_of(run_record()))
     with database.reader.connect() as connection:
@@ -152,6 +214,22 @@ def test_wrong_states_are_impossible(database: Database) -> None:
     load_run(database.writer, run_record(), sha256_of(run_record()))
     allowed = []
     for statement in WRONG_STATES:
+        try:
+            with database.admin.begin() as connection:
+                connection.execute(text(statement))
+        except IntegrityError:
+            continue
+        allowed.append(statement)
+    assert allowed == []
+
+
+def test_a_baseline_cannot_contradict_its_run(database: Database) -> None:
+    other = run_record("other", device=CPU, payload=payload("other"))
+    for record in (run_record(), other):
+        load_run(database.writer, record, sha256_of(record))
+    accept_baseline(database.writer, run_record().request.run_id, accepted_by="test", reason="for the test")
+    allowed = []
+    for statement in WRONG_BASELINES:
         try:
             with database.admin.begin() as connection:
                 connection.execute(text(statement))

@@ -32,6 +32,7 @@ from tests.integration.regression.example_records import (
     CPU,
     GPU,
     OTHER_GPU,
+    digest,
     lost_validation,
     payload,
     run_record,
@@ -98,6 +99,7 @@ def test_a_run_like_its_baseline_is_ok_and_the_json_is_the_contract(database: Da
             },
         },
         "agreement": {"agreed": 11000, "total": 11000},
+        "kernel": {"variant": "original", "ptx_sha256": digest("ptx")},
         "exit": 0,
     }
 
