@@ -64,6 +64,9 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
         "LOGGING__BASE_LOG_FOLDER": str(home.airflow / "logs"),
         # A night is a chain of short tasks: idle pauses of the scheduler are most of what Airflow costs it.
         "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
+        # A task whose process is gone (a killed scheduler takes its workers along) is noticed in a minute, not in five.
+        "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         "DAG_PROCESSOR__REFRESH_INTERVAL": "60",
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
         "USAGE_DATA_COLLECTION__ENABLED": "False",

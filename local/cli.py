@@ -7,9 +7,11 @@ first and carry on in the scheduler's.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 from gpu_tasks.records import Outcome
@@ -19,6 +21,8 @@ from local.paths import ROOT, Home, default_home
 from local.testing import SUITES
 
 DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+PIPE_CLOSED = 141  # 128 + SIGPIPE
 _EPILOG = """\
 exit codes: 0 ok, improved, inconclusive or unavailable (each said)   1 regression   2 bad input
             3 invalid measurement   4 verification mismatch   5 infrastructure failure
@@ -91,17 +95,42 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
-    home = Home(default_home())
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with the descriptor closed
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the program runs
+    if os.geteuid() == 0:
+        os.umask(0o022)  # what root makes, PostgreSQL's user must pass through; what is secret is closed by itself
+    as_json = words[:1] == ["run"] and "--json" in words
     try:
+        home = Home(default_home())
         if words[:1] == ["task"]:  # everything behind it, --help too, is the program's
             return _gpu_program(home, words[1:])
         return _dispatch(build_parser().parse_args(words), home, words)
     except LauncherError as error:
-        print(f"nightly: {error}", file=sys.stderr)
-        return error.outcome.exit_code
+        return _failed(str(error), error.outcome.exit_code, error.outcome.value, as_json=as_json)
     except KeyboardInterrupt:
-        print("nightly: interrupted", file=sys.stderr)
-        return 130
+        return _failed("interrupted", INTERRUPTED, "interrupted", as_json=as_json)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except OSError as error:
+        text = f"{error.filename or 'input or output'}: {error.strerror or error}"
+    except Exception as error:
+        traceback.print_exc()
+        text = f"unexpected {type(error).__name__}: {error}"
+    # Never 1, Python's own status for an exception: that would mean a regression.
+    failure = Outcome.INFRASTRUCTURE_FAILURE
+    return _failed(text, failure.exit_code, failure.value, as_json=as_json)
+
+
+def _failed(text: str, status: int, verdict: str, *, as_json: bool) -> int:
+    """Say why there is no verdict: for people, and for scripts as the JSON object that they were promised."""
+    print(f"nightly: {text}", file=sys.stderr)
+    if as_json:
+        nothing = dict.fromkeys(("run_id", "dag_run_id", "workload", "device"))
+        none_made = {"agreed": None, "total": None}
+        print(json.dumps(nothing | {"verdict": verdict, "checks": {}, "agreement": none_made, "exit": status}))
+    return status
 
 
 def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int:

@@ -64,7 +64,7 @@ def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
     """Check the administrator's DSN and derive the others; a DSN without database name uses ``kernel_nightly``."""
     try:
         url = make_url(admin_dsn)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise Usage("--dsn: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else") from None
     if not url.drivername.startswith("postgresql"):
         raise Usage(f"--dsn: expected a postgresql:// address, found {url.drivername}://")
@@ -85,7 +85,7 @@ def prepare(target: Databases) -> None:
         "nightly_reader": target.secrets.reader,
     }
     try:
-        with _administrator(target, target.admin.database or "postgres") as cursor:
+        with _administrator(target) as cursor:
             _ensure_role(cursor, AIRFLOW_ROLE, target.secrets.airflow_database)
             _ensure_role(cursor, "nightly_owner", target.secrets.owner)
             _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
@@ -106,7 +106,7 @@ def identity(target: Databases) -> str:
     """What tells these databases from others of the same name: address and object ids; changes when one is remade."""
     names = (target.results, target.airflow_database)
     try:
-        with _administrator(target, target.admin.database or "postgres") as cursor:
+        with _administrator(target) as cursor:
             cursor.execute("SELECT oid FROM pg_database WHERE datname = ANY(%s) ORDER BY datname", (list(names),))
             oids = [str(oid) for (oid,) in cursor.fetchall()]
     except psycopg2.Error as error:
@@ -133,9 +133,17 @@ def _engine(uri: str | URL) -> Iterator[Engine]:
 
 
 @contextmanager
-def _administrator(target: Databases, database: str) -> Iterator[Any]:
-    """Autocommitting cursor of the administrator (``CREATE DATABASE`` cannot run in a transaction)."""
-    connection = psycopg2.connect(libpq_uri(target.admin.set(database=database)))
+def _administrator(target: Databases) -> Iterator[Any]:
+    """Autocommitting cursor of the administrator (``CREATE DATABASE`` cannot run in a transaction).
+
+    In the maintenance database, because the results' may not be there yet; where that one is closed, in the DSN's.
+    """
+    try:
+        connection = psycopg2.connect(libpq_uri(target.admin.set(database="postgres")))
+    except psycopg2.OperationalError:
+        if target.admin.database in (None, "postgres"):
+            raise
+        connection = psycopg2.connect(libpq_uri(target.admin))
     connection.autocommit = True
     try:
         yield connection.cursor()

@@ -53,6 +53,8 @@ class FileLock:
         """Whether somebody holds it exclusively (this object included)."""
         if self._descriptor is not None:
             return True
+        if not self.path.exists():
+            return False
         probe = FileLock(self.path)
         free = probe.acquire(shared=True)
         probe.release()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
+from typing import Any
 
 import psycopg2
 from sqlalchemy.engine import make_url
 
 from gpu_tasks.records import Outcome
 from local.databases import libpq_uri
-from local.errors import LauncherError
+from local.errors import LauncherError, Usage
 from local.postgres import binaries
 
 CONNECTION_FAILED = 2  # of psql's own exit statuses
@@ -29,6 +31,8 @@ def psql(dsn: str, arguments: list[str]) -> int:
 
 def run(dsn: str, query: str, form: str) -> int:
     """Print the rows as table, csv or json; a refused statement is bad input, with PostgreSQL's own words."""
+    if not query.strip():
+        raise Usage("sql: expected a statement, found nothing")
     if form == "json":
         return _print_json(dsn, query)
     options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-P", "expanded=auto"]
@@ -47,11 +51,23 @@ def _print_json(dsn: str, query: str) -> int:
         with connection.cursor() as cursor:
             cursor.execute(query)
             names = [column.name for column in cursor.description or ()]
-            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()] if names else []
-    except psycopg2.Error as error:
+            if len(set(names)) < len(names):
+                raise Usage(f"sql --json: expected columns of different names, found {', '.join(names)}")
+            rows = [dict(zip(names, map(_json_value, row), strict=True)) for row in cursor] if names else []
+    except (psycopg2.Error, UnicodeError) as error:
         print(str(error).strip(), file=sys.stderr)
-        return Outcome.BAD_INPUT.exit_code
+        gone = connection.closed != 0
+        return (Outcome.INFRASTRUCTURE_FAILURE if gone else Outcome.BAD_INPUT).exit_code
     finally:
         connection.close()
-    print(json.dumps(rows, default=str))
+    print(json.dumps(rows, default=str, allow_nan=False))
     return Outcome.OK.exit_code
+
+
+def _json_value(value: Any) -> Any:
+    """What JSON has no form for, as PostgreSQL writes it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, memoryview):
+        return "\\x" + value.hex()
+    return value

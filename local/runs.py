@@ -41,6 +41,10 @@ def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
             params[key] = json.loads(text)
         except ValueError:
             params[key] = text
+        try:
+            json.dumps(params[key], ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Usage(f"--param {key}: expected text, found bytes or escapes that are none") from None
     return params
 
 

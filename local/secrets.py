@@ -9,6 +9,8 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from local.errors import LauncherError
+
 
 @dataclass(frozen=True)
 class Secrets:
@@ -29,7 +31,11 @@ def load(path: Path) -> Secrets:
     """The installation's secrets; makes them on the first call."""
     if not path.exists():
         _write(path, _generate())
-    return Secrets(**json.loads(path.read_text()))
+    try:
+        return Secrets(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        message = f"{path}: expected the secrets of this installation, found something else ({error})"
+        raise LauncherError(message) from None
 
 
 def _generate() -> Secrets:

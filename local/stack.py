@@ -17,7 +17,7 @@ from local.databases import Databases, databases
 from local.errors import LauncherError, Usage
 from local.locks import FileLock
 from local.paths import ROOT, Home
-from local.processes import MARKER
+from local.processes import MARKER, end, marked
 from local.rest import Airflow
 from local.secrets import load
 from local.supervisor import State, Wanted, dsn_hash, read_wanted, write_wanted
@@ -71,6 +71,9 @@ def hold(
     ``keep`` lets it run on; ``night`` is then the cron line and the time zone of the schedule.
     """
     home.create()
+    secrets = load(home.secrets)
+    if dsn:
+        databases(dsn, secrets, embedded=False)  # refused here, before anything is started
     users = FileLock(home.locks / "users")
     started: subprocess.Popen[bytes] | None = None
     if not users.wait(SHUTDOWN_TIMEOUT_S, shared=True):
@@ -83,6 +86,7 @@ def hold(
     finally:
         users.release()
         _wait_for_end(home)
+        _end_what_a_killed_supervisor_left(home)
         if started and not FileLock(home.locks / "supervisor").is_held():
             started.wait(timeout=10)  # reap it: on some machines nobody else does
 
@@ -98,6 +102,14 @@ def _wait_for_end(home: Home) -> None:
         elif not _is_stopping(home) and time.monotonic() > patience:
             return  # somebody else needs it
         time.sleep(0.05)
+
+
+def _end_what_a_killed_supervisor_left(home: Home) -> None:
+    """Where there is no supervisor there must be no process of the stack; the lock keeps one from starting now."""
+    lock = FileLock(home.locks / "supervisor")
+    if lock.acquire():
+        end(marked(home.folder), grace_s=5)
+        lock.release()
 
 
 def _is_stopping(home: Home) -> bool:

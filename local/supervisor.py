@@ -91,17 +91,17 @@ class Supervisor:
         self._restarts = 0
         self._environment: dict[str, str] = {}
         self._stopping = False
+        self._users = FileLock(home.locks / "users")
 
     def run(self) -> None:
         """Serve until nobody needs the stack or a signal says stop."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        users = FileLock(self.home.locks / "users")
         try:
             self._publish()
             self._end_leftovers()
             self._start_postgres()
-            while not self._stopping:
+            while not self._is_unneeded():
                 wanted = read_wanted(self.home)
                 night = airflow.Schedule(wanted.schedule, wanted.timezone, _first_start(self.home))
                 if wanted.airflow and not self._components:
@@ -109,8 +109,6 @@ class Supervisor:
                 elif wanted.airflow and not night.environment().items() <= self._environment.items():
                     self._reschedule(night)
                 self._watch()
-                if not wanted.keep and users.acquire():
-                    break  # held until everything is down: a new client waits for that and starts afresh
                 time.sleep(POLL_S)
         except LauncherError as error:
             self._report(str(error))
@@ -119,6 +117,12 @@ class Supervisor:
             self._report(f"{type(error).__name__}: {error} (see {self.home.logs / 'supervisor.log'})")
         finally:
             self._stop()  # whoever waits for the locks gets them when this process is gone, not before
+
+    def _is_unneeded(self) -> bool:
+        """Whether it is time to stop: a signal said so, or no client is left and nobody wants the stack kept."""
+        # The lock stays held until everything is down: a new client waits for that and starts afresh.
+        self._stopping = self._stopping or (not read_wanted(self.home).keep and self._users.acquire())
+        return self._stopping
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
@@ -189,7 +193,7 @@ class Supervisor:
         deadline = time.monotonic() + HEALTH_TIMEOUT_S
         healthy = False
         while not healthy:
-            if self._stopping:
+            if self._is_unneeded():
                 raise LauncherError("stopped while Airflow was starting")
             # Asked first, believed last: another program may have taken the port, and ours then ends.
             healthy = client.is_healthy()
@@ -271,9 +275,9 @@ def _remembered_ports(home: Home) -> dict[str, int]:
     """Ports of the last time, so that addresses that people noted stay right."""
     try:
         ports = json.loads((home.folder / "ports.json").read_text())
-        return {str(name): int(port) for name, port in ports.items()}
-    except (OSError, ValueError):
-        return {}
+        return {str(name): int(port) for name, port in ports.items() if 1024 <= int(port) < 65536}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # a hint only: any free port will do
 
 
 def _tree_hash(*folders: Path) -> str:
@@ -289,7 +293,7 @@ def main() -> int:
     """Own the stack of ``NIGHTLY_HOME``; a second supervisor of the same home ends at once."""
     home = Home(Path(os.environ[processes.MARKER]))
     lock = FileLock(home.locks / "supervisor")
-    if not lock.wait(2):  # clients that look whether it is held hold it themselves for a moment
+    if not lock.wait(10):  # clients that look whether it is held, or clean up, hold it themselves for a moment
         return 0
     supervisor = Supervisor(home, os.environ.pop("NIGHTLY_DSN", None) or None)
     supervisor.run()

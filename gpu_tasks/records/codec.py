@@ -37,7 +37,10 @@ def parse_utc(text: str) -> datetime:
         raise BadInput("bad_time", f"expected an ISO 8601 time, found {text!r}") from None
     if moment.tzinfo is None:
         raise BadInput("naive_time", f"expected a time with a UTC offset, found {text!r}")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise BadInput("bad_time", f"expected a time that UTC can express, found {text!r}") from None
 
 
 def to_json(record: Any) -> str:
@@ -52,6 +55,8 @@ def write_record(record: Any, path: Path) -> None:
 
 def write_text_atomically(text: str, path: Path) -> None:
     """Write ``text`` to a temporary file in the folder of ``path``, fsync, and rename it into place."""
+    if path.exists() and not path.is_file():  # renaming over a device or a pipe would replace it
+        raise BadInput("not_a_file", f"{path}: expected a regular file or none, found something else")
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
@@ -74,6 +79,8 @@ def write_text_atomically(text: str, path: Path) -> None:
 def read_record(path: Path, cls: type[T]) -> T:
     """Read and check one record file; raises ``BadInput`` naming file and field."""
     try:
+        if path.exists() and not path.is_file():
+            raise BadInput("record_unreadable", f"{path}: expected a regular file, found something else")
         size = path.stat().st_size
         if size > MAX_RECORD_BYTES:
             raise BadInput("record_too_large", f"{path}: size: expected at most {MAX_RECORD_BYTES} bytes, found {size}")

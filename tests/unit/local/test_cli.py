@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from local import cli, secrets
 from local.databases import databases, libpq_uri
-from local.errors import Usage
+from local.errors import LauncherError, Usage
 from local.paths import ROOT, default_home
 from local.runs import parse_params
 
@@ -117,3 +117,36 @@ def test_every_command_is_carried_out_by_something() -> None:
     elsewhere = {"test", "doctor", "task", "pin"}
     for name in set(subparsers.choices or ()) - elsewhere:
         assert callable(getattr(commands, f"command_{name}"))
+
+
+@pytest.mark.parametrize("value", ["\udc80", '"\\ud800"'])
+def test_params_that_are_no_text_are_refused(value: str) -> None:
+    with pytest.raises(Usage, match="--param note: expected text"):
+        parse_params([f"note={value}"], None)
+
+
+@pytest.mark.parametrize("home", ["/proc/nope", "/dev/null/x", "/etc/passwd"])
+def test_a_home_that_cannot_be_is_said_in_one_line_and_is_no_regression(home: str) -> None:
+    for command in (["status"], ["run", "--json"], ["logs"]):
+        result = _nightly(*command, home=Path(home))
+        assert result.returncode == 5, result.stderr
+        assert "Traceback" not in result.stderr
+        assert len(result.stderr.splitlines()) <= 2
+    assert not result.stdout
+
+
+def test_json_is_promised_and_kept_even_where_nothing_could_run() -> None:
+    import json
+
+    result = _nightly("run", "--json", home=Path("/proc/nope"))
+    printed = json.loads(result.stdout.splitlines()[-1])
+    assert (printed["verdict"], printed["exit"]) == ("infrastructure_failure", 5)
+    assert set(printed) == {"run_id", "dag_run_id", "workload", "device", "verdict", "checks", "agreement", "exit"}
+
+
+def test_secrets_that_were_damaged_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    for content in ("", "{}", "[1]", '{"owner": "x"}'):
+        path.write_text(content)
+        with pytest.raises(LauncherError, match=r"secrets\.json: expected the secrets of this installation"):
+            secrets.load(path)
