@@ -45,6 +45,8 @@ def run(arguments: Namespace) -> ValidationRecord:
     with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
         kernel = device.kernel()
         progress(f"kernels: {kernel.variant}, ptx sha256 {kernel.ptx_sha256 or 'none'}")
+        if device.kind == "emulated" and arguments.check is None:
+            progress("races between threads are not looked for; --check races does")
         execution = execute(device, workload, draw, payload.load(other))
         device_uuid = device.fingerprint().uuid
     mismatches = _mismatches(draw, execution.predictions)

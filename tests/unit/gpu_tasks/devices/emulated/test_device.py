@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpu_tasks.devices import registry
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.findings import KernelFinding, LaunchError
 from gpu_tasks.devices.host import machine_uuid
 from gpu_tasks.devices.manifest import load_kernels
-from gpu_tasks.records import BadInput, InfrastructureFailure
+from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome
 from gpu_tasks.workloads.qda.workload import Qda
 from tests.unit.gpu_tasks.devices.emulated.launching import (
     Problem,
@@ -82,7 +83,8 @@ def broken(problem: Problem, **changes: np.ndarray) -> Problem:
     return problem._replace(**changes)
 
 
-def refused_inputs() -> dict[str, tuple[Problem, str]]:
+def refused_inputs() -> dict[str, tuple[Problem, str, str]]:
+    """What: the problem, the code of the refusal, and how its message names what is wrong."""
     good = random_problem(4)
     nan, infinite = good.x.copy(), good.q.copy()
     nan[17, 3], infinite[999, 8] = np.nan, np.inf
@@ -91,26 +93,66 @@ def refused_inputs() -> dict[str, tuple[Problem, str]]:
     flat = good.x.copy()
     flat[good.labels == 4, 2] = 0.25
     return {
-        "dtype of x": (broken(good, x=good.x.astype(np.float64)), "bad_dtype"),
-        "dtype of labels": (broken(good, labels=good.labels.astype(np.int32)), "bad_dtype"),
-        "features": (broken(good, q=good.q[:, :8]), "bad_shape"),
-        "samples": (Problem(good.x[:999], good.labels[:999], good.q), "bad_shape"),
-        "queries": (broken(good, q=good.q[:999]), "bad_shape"),
-        "nan": (broken(good, x=nan), "not_finite"),
-        "infinity": (broken(good, q=infinite), "not_finite"),
-        "label 10": (broken(good, labels=outside), "bad_label"),
-        "label -1": (broken(good, labels=negative), "bad_label"),
-        "empty class": (broken(good, labels=np.where(good.labels == 7, 8, good.labels)), "empty_class"),
-        "singular class": (broken(good, x=flat), "singular_class"),
+        "dtype of x": (
+            broken(good, x=good.x.astype(np.float64)),
+            "bad_dtype",
+            "x: dtype: expected float32, found float64",
+        ),
+        "dtype of labels": (
+            broken(good, labels=good.labels.astype(np.int32)),
+            "bad_dtype",
+            "labels: dtype: expected int64, found int32",
+        ),
+        "features": (broken(good, q=good.q[:, :8]), "bad_shape", "q: shape: expected (n, 9)"),
+        "samples": (
+            Problem(good.x[:999], good.labels[:999], good.q),
+            "bad_shape",
+            "x: shape: expected 1000 rows, found 999",
+        ),
+        "labels": (
+            broken(good, labels=good.labels[:999]),
+            "bad_shape",
+            "labels: shape: expected (1000,) as x has samples, found (999,)",
+        ),
+        "queries": (broken(good, q=good.q[:999]), "bad_shape", "q: shape: expected 1000 rows, found 999"),
+        "nan": (broken(good, x=nan), "not_finite", "x: sample 17, feature 3: expected a finite number, found nan"),
+        "infinity": (
+            broken(good, q=infinite),
+            "not_finite",
+            "q: sample 999, feature 8: expected a finite number, found inf",
+        ),
+        "label 10": (
+            broken(good, labels=outside),
+            "bad_label",
+            "labels: sample 5: expected a class 0..9, found 10",
+        ),
+        "label -1": (
+            broken(good, labels=negative),
+            "bad_label",
+            "labels: sample 6: expected a class 0..9, found -1",
+        ),
+        "empty class": (
+            broken(good, labels=np.where(good.labels == 7, 8, good.labels)),
+            "empty_class",
+            "labels: expected samples of every class 0..9, found none of class 7",
+        ),
+        "singular class": (
+            broken(good, x=flat),
+            "singular_class",
+            "x: class 4: expected a covariance of full rank, found a singular one",
+        ),
     }
 
 
 @pytest.mark.parametrize("what", refused_inputs())
-def test_inputs_without_a_correct_answer_are_refused_on_loading(what):
-    problem, code = refused_inputs()[what]
+def test_inputs_without_a_correct_answer_are_refused_by_name_on_loading(what):
+    problem, code, words = refused_inputs()[what]
+    device = registry.open_device("emulated", QDA)
     with pytest.raises(BadInput) as refused:
-        shared_device("class_blocks").load(*problem)
+        device.load(*problem)
     assert refused.value.code == code
+    assert words in refused.value.message
+    assert refused.value.outcome is Outcome.BAD_INPUT
 
 
 def test_kernels_that_do_not_fit_their_manifest_are_refused():
