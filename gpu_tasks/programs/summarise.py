@@ -24,6 +24,10 @@ from gpu_tasks.records import (
     read_record,
     utc_now,
 )
+from gpu_tasks.workloads.registry import get_workload
+
+MOST_PARTS = 1000
+"""Draws or rounds of one run at most."""
 
 NO_GATE = Reason("no_telemetry_gate", "no telemetry gate of this version vouches for the energy counter")
 NO_DEVICE = Reason("no_device", "no device was provisioned")
@@ -46,23 +50,61 @@ class Part:
 def run(arguments: Namespace) -> RunRecord:
     """Read the request and every part that is there; raises ``BadInput`` only when the request cannot be read."""
     request = read_record(arguments.request, RunRequest)
+    check_request(request, arguments.request)
+    if arguments.out is not None and arguments.out.resolve() == arguments.request.resolve():
+        raise BadInput("out_is_input", f"--out: expected another file than --request, found {arguments.out}")
     return run_record(request, read_parts(request, arguments.folder))
 
 
 def read_parts(request: RunRequest, folder: Path) -> list[Part]:
     """All parts the request calls for, in the order of the night."""
+    common: dict[str, object] = {"workload": request.workload}
     parts = [
-        _read("provision", 0, folder, ProvisionRecord, {"kind": "provision"}),
-        _read("verify-sources", 1, folder, VerifyRecord, {"subject": "sources"}),
-        _read("verify-payload", 1, folder, VerifyRecord, {"subject": "payload"}),
+        _read("provision", 0, folder, ProvisionRecord, common | {"kind": "provision"}),
+        _read("verify-sources", 1, folder, VerifyRecord, common | {"subject": "sources"}),
+        _read("verify-payload", 1, folder, VerifyRecord, common | {"subject": "payload"}),
     ]
+    device = parts[0].record.device if parts[0].record else None
+    common |= {"payload": request.payload, "device_uuid": device.uuid if device else None}
     for draw in request.draws:
-        expected = {"kind": "validation", "draw": draw, "payload": request.payload}
+        expected = common | {"kind": "validation", "draw": draw}
         parts.append(_read(f"validation-{draw:02d}", 2, folder, ValidationRecord, expected))
     for number in range(request.rounds):
-        expected = {"kind": "round", "round": number, "payload": request.payload}
+        expected = common | {"kind": "round", "round": number}
         parts.append(_read(f"round-{number:02d}", 3, folder, RoundRecord, expected))
     return parts
+
+
+def check_request(request: RunRequest, path: Path) -> None:
+    """Refuse a request that no run can have; raises ``BadInput`` with file, field, expected and found."""
+    draws = request.draws
+    rules = (
+        ("rounds", 0 <= request.rounds <= MOST_PARTS, f"0 to {MOST_PARTS}", request.rounds),
+        ("draws", 0 < len(draws) <= MOST_PARTS, f"1 to {MOST_PARTS} of them", len(draws)),
+        ("draws", len(set(draws)) == len(draws) and min(draws, default=0) >= 0, "distinct numbers from 0", draws),
+    )
+    for field, holds, expected, found in rules:
+        if not holds:
+            raise BadInput("bad_request", f"{path}: $.{field}: expected {expected}, found {str(found)[:80]}")
+    get_workload(request.workload)
+    parse_utc(request.accepted_at)
+
+
+def _check_counts(record: ValidationRecord, path: Path) -> None:
+    """Counts that contradict each other are no measurement of anything."""
+    if record.total is None or record.agreed is None:
+        return
+    indices = [mismatch.index for mismatch in record.mismatches]
+    rules = (
+        ("agreed", 0 <= record.agreed <= record.total, f"0 to {record.total}", record.agreed),
+        ("mismatches", len(set(indices)) == record.total - record.agreed, "one for each disagreement", len(indices)),
+        ("mismatches", all(0 <= index < record.total for index in indices), "indices of queries", indices[:5]),
+        ("outcome", record.outcome is not Outcome.OK or not indices, "ok only without mismatches", record.outcome),
+        ("outcome", record.outcome is not Outcome.OK or all(record.replays_equal_eager), "equal replays", "ok"),
+    )
+    for field, holds, expected, found in rules:
+        if not holds:
+            raise BadInput("contradictory_part", f"{path}: $.{field}: expected {expected}, found {found}")
 
 
 def _read(name: str, stage: int, folder: Path, cls: type[Any], expected: dict[str, object]) -> Part:
@@ -74,8 +116,10 @@ def _read(name: str, stage: int, folder: Path, cls: type[Any], expected: dict[st
         parse_utc(record.created_at)
         for field, value in expected.items():
             found = getattr(record, field)
-            if found != value:
+            if found != value and not (field == "device_uuid" and found is None):  # it failed before it had a device
                 raise BadInput("wrong_part", f"{path}: $.{field}: expected {value!r}, found {found!r}")
+        if isinstance(record, ValidationRecord):
+            _check_counts(record, path)
     except BadInput as error:
         return Part(name, stage, None, Outcome.BAD_INPUT, Reason(error.code, error.message))
     return Part(name, stage, record, record.outcome, record.reason)

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from gpu_tasks.programs.summarise import read_parts, run_record
+from gpu_tasks.programs.summarise import check_request, read_parts, run_record
 from gpu_tasks.records import (
+    BadInput,
     Outcome,
+    PredictionMismatch,
     Reason,
     RunRecord,
+    ValidationRecord,
     read_record,
     write_record,
 )
@@ -142,3 +145,45 @@ def test_a_damaged_part_is_named(folder: Path) -> None:
     assert found.reason is not None
     assert "round-03.json: expected JSON" in found.reason.message
     assert found.summary.rounds_valid == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rounds": -5}, r"\$\.rounds: expected 0 to 1000"),
+        ({"rounds": 10**30}, r"\$\.rounds: expected 0 to 1000"),
+        ({"draws": []}, r"\$\.draws: expected 1 to 1000 of them"),
+        ({"draws": [1, 1]}, r"\$\.draws: expected distinct numbers"),
+        ({"workload": "zz"}, "zz"),
+        ({"accepted_at": "2026-11-30T02:00:00"}, "UTC offset"),
+        ({"accepted_at": "9999-12-31T23:59:59-14:00"}, "UTC can express"),
+    ],
+)
+def test_a_request_that_no_run_can_have_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        check_request(dataclasses.replace(RUN.request, **fields), Path("request.json"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"agreed": 10**30}, "agreed: expected 0 to 1000"),
+        ({"agreed": 999}, "mismatches: expected one for each disagreement"),
+        ({"workload": "other"}, "workload: expected 'qda'"),
+        ({"device_uuid": "GPU-another"}, "device_uuid: expected 'GPU-98d97ad6"),
+        ({"replays_equal_eager": [True, False, True]}, "outcome: expected equal replays"),
+        (
+            {"agreed": 999, "mismatches": [PredictionMismatch(1000, 1, 2)], "outcome": Outcome.REGRESSION},
+            "mismatches: expected indices of queries",
+        ),
+    ],
+)
+def test_a_part_that_contradicts_itself_or_the_run_is_bad_input(
+    folder: Path, fields: dict[str, Any], said: str
+) -> None:
+    change(folder, "validation-04", ValidationRecord, **fields)
+    found = summarised(folder)
+    assert found.outcome is Outcome.BAD_INPUT
+    assert found.reason is not None
+    assert said in found.reason.message
+    assert [v.draw for v in found.validations] == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
