@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-RESULTS_CONNECTION = "kernel_nightly_results"
-
 
 def root() -> Path:
     """Repository root, the working folder of the GPU programs: ``NIGHTLY_ROOT``."""
@@ -37,7 +35,7 @@ def records() -> Path:
 
 
 def payload_folders() -> list[Path]:
-    """Folders in which named sets of draws may lie; ``NIGHTLY_PAYLOADS`` comes before what ships with the code."""
+    """Folders in which named sets of draws may lie: ``NIGHTLY_PAYLOADS``, and last the one that ships with the code."""
     own = os.environ.get("NIGHTLY_PAYLOADS")
     return [*([Path(own)] if own else []), root() / "gpu_tasks" / "payload"]
 

@@ -11,12 +11,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_tasks.records import BadInput, RunRequest, run_id_for, utc_now
+from gpu_tasks.records import (
+    AVAILABLE_DEVICES,
+    DEVICE_KINDS,
+    PAYLOAD_NAME,
+    PROTOCOLS,
+    BadInput,
+    RunRequest,
+    run_id_for,
+    utc_now,
+)
 
-DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+DEVICES = ("auto", *AVAILABLE_DEVICES)
 VARIANTS = ("class_blocks", "record", "fused")
-PROTOCOLS = ("classic",)
-PAYLOAD_PATTERN = "^[a-z0-9][a-z0-9_-]{0,63}$"
+SHIPPED_SET = "original"
 MAX_DRAWS = 100
 MAX_ROUNDS = 100
 MAX_TEXT = 2000
@@ -35,9 +43,9 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "description": "Variant of the kernels; empty for the default, class_blocks",
     },
     "payload": {
-        "default": "original",
+        "default": SHIPPED_SET,
         "type": "string",
-        "pattern": PAYLOAD_PATTERN,
+        "pattern": f"^{PAYLOAD_NAME}$",
         "description": "Named set of frozen draws",
     },
     "draws": {
@@ -94,6 +102,7 @@ def build_request(
 ) -> RunRequest:
     """The request that ``given`` parameters make, defaults filled in.
 
+    ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship.
     Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong type or range, unknown payload or
     draw.
     """
@@ -123,6 +132,8 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise BadInput("unknown_param", f"{unknown[0]}: expected one of {', '.join(SCHEMA)}, found this")
     for name, value in given.items():
+        if name == "device" and value not in DEVICES:
+            raise BadInput("bad_param", _no_such_device(value))
         # JSON Schema takes true for no integer but 7.0 for one: the request would then hold a float.
         numbers = value if isinstance(value, list) else [value]
         whole = not any(isinstance(number, float) for number in numbers)
@@ -135,14 +146,23 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given)
 
 
+def _no_such_device(value: object) -> str:
+    available = ", ".join(DEVICES)
+    if value in DEVICE_KINDS:
+        return f"device: {value} is not available in this version; available: {available}"
+    return f"device: expected one of {available}, found {value!r}"
+
+
 def payload_draws(name: str, folders: list[Path]) -> list[int]:
     """Numbers of the draws of a named set, from its manifest; raises ``BadInput`` when there is no such set.
 
-    Only the numbers are read here: whether the files are the pinned ones is for ``verify`` to say.
+    ``original`` is the set that ships, in the last folder, whatever lies in the others. Only the numbers are read
+    here: whether the files are the pinned ones is for ``verify`` to say.
     """
-    if not re.fullmatch(PAYLOAD_PATTERN, name):
+    if not re.fullmatch(PAYLOAD_NAME, name):
         raise BadInput("bad_param", f"payload: expected a name like original, found {name!r}")
-    path = next((p for folder in folders if (p := folder / name / "manifest.json").is_file()), None)
+    searched = folders[-1:] if name == SHIPPED_SET else folders
+    path = next((p for folder in searched if (p := folder / name / "manifest.json").is_file()), None)
     if path is None:
         raise BadInput("payload_not_found", f"payload {name}: expected a manifest.json in a set's folder, found none")
     try:

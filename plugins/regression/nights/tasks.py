@@ -70,17 +70,17 @@ def plan_rounds(context: Mapping[str, Any]) -> list[int]:
 
 
 def load(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the run record, then load it and whatever older record still waits; says what it stored.
+    """Keep the run record in the spool, then load it and whatever older record still waits; says what it stored.
 
     Stores a run that failed as well: refused, or so broken that there is nothing but its request.
     """
-    from regression.results.spool import keep_record, load_kept
+    from regression.results.spool import keep_record, load_record
 
     with _as_airflow_failure():
         record = run_record_of(_night(context))
-        kept = keep_record(record, settings.records())
-        result = load_kept(results_engine(), settings.records(), record.request.run_id)
-    log.info("run %s %s (record: %s)", result.run_id, result.status.value, kept)
+        keep_record(record, settings.records())
+        result = load_record(results_engine(), settings.records(), record)
+    log.info("run %s %s (records: %s)", result.run_id, result.status.value, settings.records())
     return {"run_id": result.run_id, "status": result.status.value, "outcome": record.outcome.value}
 
 

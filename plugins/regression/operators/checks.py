@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from gpu_tasks.records import Reason, TaskError
 from regression.operators.connection import results_engine
 from regression.operators.failures import failure
-from regression.settings import RESULTS_CONNECTION
+from regression.results import RESULTS_CONNECTION
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -1,4 +1,4 @@
-"""A child process that cannot outlive its task: own session, streamed output, the whole group killed."""
+"""A child process that cannot outlive its task, nor can anything it starts: own session, streamed output, a guard."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 GUARD = Path(__file__).with_name("guard.py")
+GUARD_S = 10.0  # for the guard to end what it guards, before it is killed itself
 MAX_LINE_BYTES = 64 * 1024
 SECRET_WORDS = ("PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "PRIVATE", "API_KEY", "ACCESS_KEY", "DSN")
 FOREIGN_PREFIXES = ("AIRFLOW", "_AIRFLOW", "PG", "PYTHON")
@@ -67,14 +68,14 @@ class Child:
         return self._process.wait()
 
     def kill(self, grace_s: float) -> None:
-        """SIGTERM to the whole group, then SIGKILL after ``grace_s`` seconds; safe to repeat, and after the end."""
+        """SIGTERM to the program's group, and after ``grace_s`` seconds SIGKILL to all it started; safe to repeat."""
         self._signal(signal.SIGTERM)
         self._ended.wait(grace_s)
-        self._signal(signal.SIGKILL)
+        self._end_all()
 
     def close(self) -> None:
         """Kill what is left and release the descriptors."""
-        self._signal(signal.SIGKILL)
+        self._end_all()
         self.exit_status()
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -85,6 +86,14 @@ class Child:
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self._kill_group(signal.SIGKILL)
         self._ended.set()
+
+    def _end_all(self) -> None:
+        """Let the guard kill whatever there is; the group at least, should it not manage to."""
+        if not self._ended.is_set():
+            with suppress(OSError):
+                os.write(self._leash, b"!")
+            self._ended.wait(GUARD_S)
+        self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
         if not self._ended.is_set():

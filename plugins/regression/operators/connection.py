@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from regression.settings import RESULTS_CONNECTION
+from regression.results import RESULTS_CONNECTION
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

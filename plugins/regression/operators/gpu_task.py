@@ -29,9 +29,10 @@ class GpuTaskOperator(BaseOperator):
     """Run ``python -m gpu_tasks PROGRAM --OPTION VALUE... --out RECORD`` beside the GPU.
 
     The task succeeds when the program ends with 0 or 1 (``summarise``: whenever it leaves the record of the run,
-    whatever that says), and fails with the reason of its record otherwise. A program that is killed, times out or
-    leaves no record is an infrastructure failure, and a record that says so is written for it. Returns path,
-    outcome, reason and draw or round number (not the record) as XCom.
+    whatever that says), and fails with the reason of its record otherwise. A program that leaves no record refused its
+    arguments if it ended with 2 (bad input, its last line the reason); anything else, a kill or a time-out as well,
+    is an infrastructure failure. A record that says so is written for it. Returns path, outcome, reason and draw or
+    round number (not the record) as XCom.
 
     :param program: provision, verify, validate, measure or summarise (templated values go into ``options``).
     :param options: long options and their values; an empty value leaves its option out (templated).
@@ -72,6 +73,7 @@ class GpuTaskOperator(BaseOperator):
         self.python = python
         self.env = dict(env or {})
         self._child: Child | None = None
+        self._last_line = ""
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
         """Run the program and return what its record says."""
@@ -115,17 +117,20 @@ class GpuTaskOperator(BaseOperator):
             try:
                 for line in self._child.lines():
                     self.log.info("%s", line)
+                    self._last_line = line.strip() or self._last_line
                 return self._child.exit_status()
             except BaseException:
                 self._child.kill(self.grace_s)
                 raise
 
     def _read(self, path: Path, status: int) -> tuple[Outcome, Reason | None]:
-        """What the record says, if it agrees with the exit status; raises ``InfrastructureFailure`` if not."""
+        """What the record says, if it agrees with the exit status; raises ``TaskError`` if not or if there is none."""
         ending = f"signal {-status}" if status < 0 else f"exit status {status}"
         try:
             record = read_record(path, RECORDS[self.program][1])
         except BadInput as error:
+            if status == Outcome.BAD_INPUT.exit_code and not path.exists():  # argparse's end: no record to write yet
+                raise BadInput("arguments_refused", self._last_line or f"{self.program} gave no reason") from error
             why = error.message if path.exists() else "no record"
             raise InfrastructureFailure("program_died", f"{self.program} ended with {ending}: {why}") from error
         if record.outcome.exit_code != status:

@@ -32,9 +32,12 @@ PLAIN = (str, int, int | None)
 
 
 def failure_record(program: str, options: Mapping[str, str], outcome: Outcome, reason: Reason) -> Any | None:
-    """A record complete in form and empty of figures; None for ``summarise``, whose record needs its parts."""
+    """A record complete in form and empty of figures.
+
+    None for ``summarise``, whose record needs its parts, and for a draw or round that is no number.
+    """
     kind, cls = RECORDS[program]
-    if cls is RunRecord:
+    if cls is RunRecord or not all(given.isdecimal() for name, given in options.items() if name in INTEGERS):
         return None
     hints = typing.get_type_hints(cls)
     given = {name: int(text) if name in INTEGERS else text for name, text in options.items()}

@@ -1,71 +1,114 @@
-"""Kept record files and the spool: nothing measured is lost while PostgreSQL is away.
+"""Kept record files and the spool: nothing measured is ever lost, whatever the database says or however it is away.
 
-``RECORDS/<run_id>.json`` is kept for ever. An empty file ``RECORDS/pending/<run_id>`` says that the record is not
-in the database yet; it is made before the record is written and removed after the load was committed.
+``RECORDS/pending/<run_id>.json``
+    on its way: written before anything else, renamed when its load was committed or refused.
+``RECORDS/<run_id>.json``
+    in the database, byte for byte what it was loaded from.
+``RECORDS/refused/<run_id>-<sha12>.json``
+    refused (it contradicts itself, or the run was judged on another record); back in ``pending`` it is tried again.
+``RECORDS/replaced/<run_id>-<sha12>.json``
+    gave way to a later record of the same run that was not judged.
+
+``sha12`` is the start of the sha256 of the file. A crash between commit and rename leaves a pending record that is in
+the database already: the next load changes nothing there and renames it.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import logging
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Engine
 
-from gpu_tasks.records import RunRecord, TaskError, write_record
+from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, to_json, write_record
 from regression.results.loading import LoadResult, load_run, read_run_record
 
-PENDING = "pending"
+PENDING, REFUSED, REPLACED = "pending", "refused", "replaced"
+LOCK = ".lock"
 log = logging.getLogger(__name__)
 
 
 def keep_record(record: RunRecord, folder: Path) -> Path:
-    """Write the record among the kept ones, marked as not loaded; returns its path."""
-    run_id = record.request.run_id
-    marker = folder / PENDING / run_id
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.touch()
-    path = folder / f"{run_id}.json"
+    """Write the record among the pending ones, before anything is tried with it; returns its path."""
+    with _locked(folder):
+        return _keep(record, folder)
+
+
+def load_record(engine: Engine, folder: Path, record: RunRecord) -> LoadResult:
+    """Keep the record and load it, after every older one that still waits, oldest first.
+
+    An older record that is refused is logged and put aside: it must not keep tonight's from being stored. Raises what
+    ``load_run`` raises for this record, which then lies in ``refused`` (``BadInput``) or waits (anything else).
+    """
+    with _locked(folder):
+        path = _keep(record, folder)
+        _load_older(engine, [older for older in waiting(folder) if older != path])
+        return _load(engine, path)
+
+
+def waiting(folder: Path) -> list[Path]:
+    """Record files that are not known to be in the database, oldest first."""
+    return sorted((folder / PENDING).glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time moves files of this folder; released by the kernel, whatever ends the process."""
+    (folder / PENDING).mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _keep(record: RunRecord, folder: Path) -> Path:
+    path = folder / PENDING / f"{record.request.run_id}.json"
+    if path.exists():
+        if path.read_bytes() == to_json(record).encode():
+            return path
+        _put_aside(path, REPLACED)
     write_record(record, path)
     return path
 
 
-def load_kept(engine: Engine, folder: Path, run_id: str) -> LoadResult:
-    """Load the kept record of ``run_id``, after every older one that still waits, oldest first.
-
-    An older record that is refused is logged and stays marked: it must not keep tonight's from being stored.
-    Raises what ``load_run`` raises for this record.
-    """
-    for path in waiting(folder):
-        if path.stem != run_id:
-            _load_older(engine, path)
-    return _load(engine, folder / f"{run_id}.json")
-
-
-def waiting(folder: Path) -> list[Path]:
-    """Record files that are not in the database yet, oldest first."""
-    return sorted(_pending(folder), key=lambda path: (path.stat().st_mtime_ns, path.name))
-
-
-def _pending(folder: Path) -> Iterator[Path]:
-    marked = folder / PENDING
-    for marker in marked.iterdir() if marked.is_dir() else ():
-        path = folder / f"{marker.name}.json"
-        if path.exists():
-            yield path
-
-
-def _load_older(engine: Engine, path: Path) -> None:
-    try:
-        result = _load(engine, path)
-    except TaskError as error:
-        log.warning("%s: still not loaded: %s: %s", path.name, error.code, error.message)
-    else:
-        log.info("%s: loaded late (%s)", path.name, result.status.value)
+def _load_older(engine: Engine, paths: list[Path]) -> None:
+    for path in paths:
+        try:
+            result = _load(engine, path)
+        except BadInput:
+            continue  # said and put aside
+        except (InfrastructureFailure, OSError) as error:
+            log.warning("%s: still not loaded: %s", path, error)
+            return
+        log.info("%s: loaded late (%s)", path, result.status.value)
 
 
 def _load(engine: Engine, path: Path) -> LoadResult:
-    record, record_sha256 = read_run_record(path)
-    result = load_run(engine, record, record_sha256)
-    (path.parent / PENDING / path.stem).unlink(missing_ok=True)
+    try:
+        record, record_sha256 = read_run_record(path)
+        result = load_run(engine, record, record_sha256)
+    except BadInput as error:
+        log.error("%s: refused, kept as %s: %s: %s", path, _put_aside(path, REFUSED), error.code, error.message)
+        raise
+    kept = path.parents[1] / path.name
+    if kept.exists() and kept.read_bytes() != path.read_bytes():
+        _put_aside(kept, REPLACED)
+    path.rename(kept)
     return result
+
+
+def _put_aside(path: Path, where: str) -> Path:
+    """Move a record out of the way under a name that no other content can have."""
+    folder = path.parent.parent if path.parent.name == PENDING else path.parent
+    sha12 = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    target = folder / where / f"{path.stem}-{sha12}.json"
+    target.parent.mkdir(exist_ok=True)
+    path.rename(target)
+    return target

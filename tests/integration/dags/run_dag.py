@@ -1,7 +1,8 @@
 """Run ``nightly_qda`` once with ``dag.test`` in a process of its own; prints one JSON line of task states.
 
 ``dag.test`` never raises, and parameters of one run leak into the next of the same process: hence a script.
-Usage: ``run_dag.py CONF_JSON``; the environment is prepared by the caller.
+Usage: ``run_dag.py CONF_JSON``; the environment is prepared by the caller. ``NIGHTLY_TEST_LOGICAL_DATE`` names the run:
+the same one again is the same run, cleared and run once more.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib.util
 import json
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
 
 
@@ -20,7 +22,11 @@ def main() -> None:
     specification.loader.exec_module(module)
     for task in module.dag.tasks:
         task.retries = 0  # dag.test would wait out every retry delay
-    dag_run = module.dag.test(run_conf=json.loads(sys.argv[1]))
+        if task.task_id == "provision":
+            task.python = os.environ["NIGHTLY_GPU_PYTHON"]  # the faulty one, where there is a fault
+    named = os.environ.get("NIGHTLY_TEST_LOGICAL_DATE")
+    date = {"logical_date": datetime.fromisoformat(named)} if named else {}
+    dag_run = module.dag.test(run_conf=json.loads(sys.argv[1]), **date)
     states = [
         {"task": ti.task_id, "index": ti.map_index, "state": ti.state and str(ti.state)}
         for ti in dag_run.get_task_instances()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import text
 
@@ -29,8 +31,36 @@ def test_a_good_night_is_green_and_stored(run_night: Night, database: Database, 
         night = connection.execute(text("SELECT * FROM nightly")).one()
     assert (night.verdict, night.agreed, night.total, night.rounds_valid, night.label) == ("ok", 2000, 2000, 1, "first")
     assert [path.name for path in (tmp_path / "records").glob("*.json")] == [f"{ran.verdict['run_id']}.json"]
-    assert not any((tmp_path / "records" / "pending").iterdir())
+    assert list((tmp_path / "records" / "pending").glob("*")) == []
     assert "AIRFLOW_CONN" not in ran.log
+
+
+def test_a_finished_night_that_is_run_again_keeps_the_one_result_it_has(
+    run_night: Night, database: Database, tmp_path: Path
+) -> None:
+    same_run = {"NIGHTLY_TEST_LOGICAL_DATE": "2026-11-30T02:00:00+00:00"}
+    records = tmp_path / "records"
+    first = run_night(environment=same_run)
+    assert first.state == "success", first.log[-3000:]
+    stored = _stored(database)
+    again = run_night(environment=same_run)
+    assert again.dag_run_id == first.dag_run_id
+    assert (again.tasks["load"], again.state) == (FAILED, "failed"), "a result that was thrown away must not look green"
+    assert "bad_input (exit 2): run_already_judged" in again.log
+    assert (_stored(database), again.verdict) == (stored, first.verdict)
+    run_id = first.verdict["run_id"]
+    (kept,) = records.glob("*.json")
+    assert (kept.name, sha256(kept.read_bytes()).hexdigest()) == (f"{run_id}.json", stored[0].record_sha256)
+    (refused,) = (records / "refused").iterdir()
+    assert refused.name == f"{run_id}-{sha256(refused.read_bytes()).hexdigest()[:12]}.json"
+    assert list((records / "pending").glob("*")) == []
+
+
+def _stored(database: Database) -> list[Any]:
+    with database.reader.connect() as connection:
+        runs = list(connection.execute(text("SELECT * FROM run WHERE trigger <> 'import'")))
+    assert len(runs) == 1
+    return runs
 
 
 def test_a_disagreement_is_a_regression_that_names_draw_and_index(run_night: Night) -> None:
@@ -98,7 +128,7 @@ def test_an_unknown_parameter_is_refused_and_the_run_stored_as_bad_input(run_nig
     with database.reader.connect() as connection:
         stored = connection.execute(text("SELECT reason_code, reason_message FROM nightly")).one()
     assert stored.reason_code == "unknown_param"
-    assert stored.reason_message.startswith("round: expected one of device, payload, draws")
+    assert stored.reason_message.startswith("round: expected one of device, variant, payload, draws")
 
 
 def test_a_lost_database_keeps_the_record_for_later(run_night: Night, database: Database, tmp_path: Path) -> None:
@@ -106,5 +136,6 @@ def test_a_lost_database_keeps_the_record_for_later(run_night: Night, database: 
     ran = run_night(environment={"AIRFLOW_CONN_KERNEL_NIGHTLY_RESULTS": nowhere})
     assert ran.state == "failed"
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
-    waiting = [path.name for path in (tmp_path / "records" / "pending").iterdir()]
-    assert [f"{name}.json" for name in waiting] == [path.name for path in (tmp_path / "records").glob("*.json")]
+    waiting = [path.name for path in (tmp_path / "records" / "pending").iterdir() if path.suffix == ".json"]
+    assert waiting == [f"{ran.verdict['run_id']}.json"]
+    assert list((tmp_path / "records").glob("*.json")) == []

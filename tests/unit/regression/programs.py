@@ -18,6 +18,16 @@ def grandchild():
     deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", deaf])
     Path("pids").write_text(f"{os.getpid()} {child.pid}")
+def deserter():
+    '''A grandchild whose parent is gone, with a child of its own, all in sessions of their own and deaf.'''
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
+    code = f"import os, subprocess, sys; a = subprocess.Popen([sys.executable, '-c', {deaf!r}], start_new_session=True)"
+    code += "; open('pids.new', 'w').write(f'{a.pid} {os.getpid()}'); os.rename('pids.new', 'pids')"
+    code += "; a.wait()"
+    subprocess.run([sys.executable, "-c", "import subprocess, sys; subprocess.Popen([sys.executable, '-c', "
+        "sys.argv[1]], start_new_session=True)", code], check=True)
+    while not Path("pids").exists():
+        time.sleep(0.02)
 """
 
 

@@ -100,6 +100,29 @@ def test_an_end_that_explains_nothing_is_an_infrastructure_failure_with_a_record
     assert (left["outcome"], left["reason"]["code"]) == ("infrastructure_failure", "program_died")
 
 
+def test_arguments_that_a_program_does_not_take_are_bad_input_with_its_last_words(folder: Path) -> None:
+    body = """print('usage: ...', file=sys.stderr); print('verify: error: --draw: found "x"', file=sys.stderr)
+print(file=sys.stderr); sys.exit(2)"""
+    with pytest.raises(AirflowFailException) as caught:
+        run(operator(folder, body))
+    assert str(caught.value) == 'bad_input (exit 2): arguments_refused: verify: error: --draw: found "x"'
+    left = left_record(folder)
+    assert (left["outcome"], left["reason"]["code"]) == ("bad_input", "arguments_refused")
+
+
+def test_a_number_that_is_none_is_bad_input_and_leaves_no_record_that_would_have_to_name_one(folder: Path) -> None:
+    with pytest.raises(AirflowFailException, match=r"bad_input .* error: three is no number"):
+        run(operator(folder, "sys.exit(print('error: three is no number') or 2)", options={"draw": "three"}))
+    assert not (folder / "out.json").exists()
+
+
+@pytest.mark.parametrize("status", [1, 3, 4, 5])
+def test_other_documented_ends_without_a_record_are_infrastructure_failures(folder: Path, status: int) -> None:
+    with pytest.raises(AirflowException, match=r"infrastructure_failure .* no record") as caught:
+        run(operator(folder, f"print('words'); sys.exit({status})"))
+    assert type(caught.value) is AirflowException
+
+
 @pytest.mark.parametrize(
     ("program", "options", "expected"),
     [
@@ -140,6 +163,13 @@ def test_output_is_logged_line_by_line_whatever_its_bytes(folder: Path, capsys: 
 def test_what_a_program_leaves_behind_ends_with_it(folder: Path) -> None:
     started = time.monotonic()
     run(operator(folder, "grandchild(); record('ok')"))
+    assert time.monotonic() - started < 30, "waited for what was left behind instead of ending it"
+    assert_all_end((folder / "pids").read_text())
+
+
+def test_what_left_the_group_ends_with_the_program_too(folder: Path) -> None:
+    started = time.monotonic()
+    run(operator(folder, "deserter(); record('ok')"))
     assert time.monotonic() - started < 30, "waited for what was left behind instead of ending it"
     assert_all_end((folder / "pids").read_text())
 
@@ -185,6 +215,30 @@ def test_kill_9_of_the_task_ends_program_and_grandchildren(folder: Path) -> None
     assert_all_end(pids)
     with device_lock(folder / "runs" / "locks", "GPU-1"):
         pass
+
+
+def test_kill_9_of_the_task_ends_what_left_the_group(folder: Path) -> None:
+    write_program(folder, "deserter(); time.sleep(60)")
+    script = f"""
+        from regression.operators.gpu_task import GpuTaskOperator
+        GpuTaskOperator(task_id="t", program="verify", record={str(folder / "out.json")!r})._run()
+    """
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"}
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, env=environment)
+    pids = wait_for(folder / "pids", 30)
+    parent.kill()
+    parent.wait()
+    assert_all_end(pids)
+
+
+def test_on_kill_ends_what_left_the_group(folder: Path) -> None:
+    started = time.monotonic()
+    task = operator(folder, "deserter(); time.sleep(60)", grace_s=0.1)
+    threading.Thread(target=lambda: (wait_for(folder / "pids"), task.on_kill())).start()
+    with pytest.raises(AirflowException, match="infrastructure_failure"):
+        run(task)
+    assert time.monotonic() - started < 30
+    assert_all_end((folder / "pids").read_text())
 
 
 def test_the_program_dies_with_its_guard_even_when_nobody_watches(folder: Path) -> None:

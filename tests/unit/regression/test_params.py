@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from gpu_tasks.records import BadInput, RunRequest, run_id_for
 from regression.nights.folder import safe_name
-from regression.nights.params import SCHEMA, build_request, check_params
+from regression.nights.params import SCHEMA, VARIANTS, build_request, check_params
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -61,6 +63,9 @@ def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
         {"draws": "0"},
         {"repeats": 0},
         {"device": "tpu"},
+        {"device": "simulated"},
+        {"variant": "fastest"},
+        {"variant": ""},
         {"protocol": "fast"},
         {"payload": "../original"},
         {"payload": "absent"},
@@ -74,6 +79,30 @@ def test_what_is_wrong_is_refused_and_named(folders: list[Path], given: dict[str
     with pytest.raises(BadInput) as caught:
         request(folders, **given)
     assert caught.value.message.startswith(f"{next(iter(given))}")
+
+
+def test_a_device_of_a_later_version_is_refused_and_what_there_is_named(folders: list[Path]) -> None:
+    with pytest.raises(BadInput) as caught:
+        request(folders, device="simulated")
+    available = "auto, cuda, emulated, reference"
+    assert caught.value.message == f"device: simulated is not available in this version; available: {available}"
+    with pytest.raises(BadInput, match=f"device: expected one of {available}, found 'tpu'"):
+        request(folders, device="tpu")
+
+
+def test_variants_are_those_of_the_committed_kernels() -> None:
+    manifest = json.loads((ROOT / "kernels" / "ptx" / "manifest.json").read_text())
+    assert set(VARIANTS) == set(manifest["variants"])
+    assert f"empty for the default, {manifest['default']}" in SCHEMA["variant"]["description"]
+
+
+def test_the_shipped_set_is_the_original_whatever_lies_in_a_users_folder(folders: list[Path]) -> None:
+    for name in ("original", "small"):
+        own = folders[0] / name / "manifest.json"
+        own.parent.mkdir(parents=True)
+        own.write_text('{"draws": [{"draw": 50}]}')
+    assert request(folders).draws == list(range(11))
+    assert request(folders, payload="small").draws == [50]
 
 
 @pytest.mark.parametrize("manifest", ["{", "[]", '{"draws": [{}]}', '{"draws": []}', '{"draws": [{"draw": -1}]}'])
