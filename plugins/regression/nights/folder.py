@@ -46,6 +46,16 @@ class Night:
         """The verdict, as ``./nightly run --json`` prints it."""
         return self.folder / "verdict.json"
 
+    def put_aside_earlier_try(self) -> None:
+        """Move the files of an earlier try of this run into a folder ``earlier-N`` of their own."""
+        files = list(self.folder.glob("*.json"))
+        if files:
+            numbers = (int(path.name.rpartition("-")[2]) for path in self.folder.glob("earlier-*"))
+            aside = self.folder / f"earlier-{max(numbers, default=0) + 1}"
+            aside.mkdir()
+            for path in files:
+                path.rename(aside / path.name)
+
     @cached_property
     def request(self) -> RunRequest:
         """What was asked for; raises ``BadInput`` when the first task has not accepted it."""

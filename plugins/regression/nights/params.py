@@ -126,7 +126,7 @@ def build_request(
 
 def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
     """``given`` itself, once every key is known and every value fits its schema; raises ``BadInput``."""
-    import jsonschema
+    import jsonschema  # type: ignore[import-untyped]
 
     unknown = sorted(given.keys() - SCHEMA.keys())
     if unknown:

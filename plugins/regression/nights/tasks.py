@@ -35,11 +35,11 @@ TRIGGERS = {"scheduled": "scheduled", "backfill": "backfill"}
 def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
     """First task: freeze the parameters into ``request.json``; returns the numbers of the draws.
 
-    Refused parameters leave ``refused.json``, from which the run is stored as bad input.
+    Refused parameters leave ``refused.json``, from which the run is stored as bad input. What an earlier try of the
+    same run left is put aside: its parts are none of this one.
     """
     night, dag_run = _night(context), context["dag_run"]
-    night.refusal_file.unlink(missing_ok=True)
-    night.request_file.unlink(missing_ok=True)
+    night.put_aside_earlier_try()
     given = {**context["params"], **(dag_run.conf or {})}
     trigger = TRIGGERS.get(str(getattr(dag_run.run_type, "value", dag_run.run_type)), "manual")
     logical_date = dag_run.logical_date.isoformat() if dag_run.logical_date else None

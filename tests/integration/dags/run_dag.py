@@ -25,7 +25,7 @@ def main() -> None:
         if task.task_id == "provision":
             task.python = os.environ["NIGHTLY_GPU_PYTHON"]  # the faulty one, where there is a fault
     named = os.environ.get("NIGHTLY_TEST_LOGICAL_DATE")
-    date = {"logical_date": datetime.fromisoformat(named)} if named else {}
+    date = dict.fromkeys(("logical_date", "run_after"), datetime.fromisoformat(named)) if named else {}
     dag_run = module.dag.test(run_conf=json.loads(sys.argv[1]), **date)
     states = [
         {"task": ti.task_id, "index": ti.map_index, "state": ti.state and str(ti.state)}

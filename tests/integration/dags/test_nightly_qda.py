@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
@@ -43,7 +44,7 @@ def test_a_finished_night_that_is_run_again_keeps_the_one_result_it_has(
     first = run_night(environment=same_run)
     assert first.state == "success", first.log[-3000:]
     stored = _stored(database)
-    again = run_night(environment=same_run)
+    again = run_night("fail:provision", environment=same_run)
     assert again.dag_run_id == first.dag_run_id
     assert (again.tasks["load"], again.state) == (FAILED, "failed"), "a result that was thrown away must not look green"
     assert "bad_input (exit 2): run_already_judged" in again.log
@@ -52,6 +53,8 @@ def test_a_finished_night_that_is_run_again_keeps_the_one_result_it_has(
     (kept,) = records.glob("*.json")
     assert (kept.name, sha256(kept.read_bytes()).hexdigest()) == (f"{run_id}.json", stored[0].record_sha256)
     (refused,) = (records / "refused").iterdir()
+    assert json.loads(refused.read_text())["validations"] == [], "took the earlier try's results for its own"
+    assert len(list((tmp_path / "runs").rglob("earlier-1/validation-*.json"))) == 2
     assert refused.name == f"{run_id}-{sha256(refused.read_bytes()).hexdigest()[:12]}.json"
     assert list((records / "pending").glob("*")) == []
 
