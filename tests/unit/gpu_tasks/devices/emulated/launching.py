@@ -72,7 +72,9 @@ def with_texts(kernels: Kernels, *texts: str) -> Kernels:
 def substitute(text: str, pattern: str, replacement: str, *, occurrence: int = 0) -> tuple[str, int]:
     """Replace one match of ``pattern``; the new text, and the line on which the match began."""
     matches = list(re.finditer(pattern, text, re.MULTILINE))
-    assert len(matches) > occurrence, f"the PTX has no match {occurrence} of {pattern!r}: the test has to follow the text"
+    assert len(matches) > occurrence, (
+        f"the PTX has no match {occurrence} of {pattern!r}: the test has to follow the text"
+    )
     match = matches[occurrence]
     changed = text[: match.start()] + match.expand(replacement) + text[match.end() :]
     assert changed != text
