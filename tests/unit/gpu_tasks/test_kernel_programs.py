@@ -276,11 +276,3 @@ def test_a_committed_text_that_was_changed_and_not_pinned_is_a_mismatch(tmp_path
     assert result.returncode == 4
     assert "kernels/ptx/class_blocks_train.ptx: sha256: expected" in complaint(result)
     assert program("validate", "--draw", "0", "--variant", "record", root=root, **environment).returncode == 0
-
-
-@pytest.mark.parametrize("arguments", [["provision"], ["validate", "--draw", "0"], ["measure", "--round", "0"]])
-def test_asking_for_a_gpu_that_is_not_there_fails_in_one_clear_line(arguments: list[str]) -> None:
-    result = program(*arguments, "--device", "cuda")
-    assert result.returncode == 5
-    assert re.search(r"infrastructure_failure: (no_cuda_driver|cuda_error_no_device): .*expected", complaint(result))
-    assert "Traceback" not in result.stderr

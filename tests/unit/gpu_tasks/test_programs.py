@@ -49,12 +49,21 @@ def test_provision(tmp_path: Path) -> None:
     assert "numpy" in record.environment.packages
 
 
-def test_a_gpu_that_is_not_there_is_the_machines_failure(tmp_path: Path) -> None:
-    result = program("provision", "--device", "cuda", "--out", tmp_path / "p.json")
-    record = read_record(tmp_path / "p.json", ProvisionRecord)
+@pytest.mark.parametrize(
+    ("arguments", "cls"),
+    [
+        (["provision"], ProvisionRecord),
+        (["validate", "--draw", "0"], ValidationRecord),
+        (["measure", "--round", "0"], RoundRecord),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_the_machines_failure(arguments: list[str], cls: type[Any]) -> None:
+    result = program(*arguments, "--device", "cuda")
+    record = from_json(result.stdout, cls, "stdout")
     assert (result.returncode, record.outcome) == (5, Outcome.INFRASTRUCTURE_FAILURE)
-    assert record.reason is not None
-    assert record.reason.code in ("no_cuda_driver", "cuda_error_no_device")
+    assert record.reason.code in ("no_cuda_driver", "cuda_error_no_device", "no_visible_gpu")
+    assert complaint(result).endswith(f"{record.reason.code}: {record.reason.message}")
+    assert "Traceback" not in result.stderr
 
 
 def test_a_slice_of_a_gpu_is_refused(tmp_path: Path) -> None:
