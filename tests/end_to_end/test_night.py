@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from local.paths import ROOT
+
 from tests.support.installation import Installation
 
 SMALL = ("--param", "draws=[3]", "--param", "rounds=1")
@@ -34,6 +36,8 @@ def test_a_whole_night(installation: Installation) -> None:
     assert result["checks"]["agreement"]["verdict"] == "ok"
     assert result["checks"]["energy"]["verdict"] == "unavailable"
     assert (result["verdict"], result["exit"]) == ("ok", 0)
+    pinned = json.loads((ROOT / "kernels/ptx/manifest.json").read_text())["variants"]["class_blocks"]["ptx_sha256"]
+    assert result["kernel"] == {"variant": "class_blocks", "ptx_sha256": pinned}
     (row,) = installation.query("SELECT agreed, total, rounds_valid, verdict, run_id FROM nightly")
     assert row == {"agreed": 11000, "total": 11000, "rounds_valid": 7, "verdict": "ok", "run_id": result["run_id"]}
     assert (installation.home / "records" / f"{result['run_id']}.json").exists()
@@ -103,11 +107,11 @@ def test_a_flipped_byte_ends_before_any_measurement(installation: Installation, 
 
 def test_a_device_that_flips_one_label_is_a_regression(installation: Installation, copied_checkout: Path) -> None:
     _flip_a_label(copied_checkout / "gpu_tasks/devices/reference.py")
-    unpinned = installation.nightly("run", "--json", *SMALL)
+    unpinned = installation.nightly("run", "--json", "--device", "reference", *SMALL)
     assert _result(unpinned)["verdict"] == "verification_mismatch"
     assert "gpu_tasks/devices/reference.py" in unpinned.stderr
     assert installation.nightly("pin").returncode == 0
-    night = installation.nightly("run", "--json", *SMALL)
+    night = installation.nightly("run", "--json", "--device", "reference", *SMALL)
     assert night.returncode == 1, night.stderr
     reason = _result(night)["checks"]["agreement"]["reason"]
     assert "draw 3" in reason

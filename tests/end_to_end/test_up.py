@@ -119,7 +119,9 @@ def _titles(installation: Installation, without: int) -> str:
 def _wait_for_verdict(installation: Installation, run_id: str) -> dict:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        rows = installation.query(f"SELECT verdict, label, trigger, exit_code FROM nightly WHERE dag_run_id = '{run_id}'")
+        rows = installation.query(
+            f"SELECT verdict, label, trigger, exit_code FROM nightly WHERE dag_run_id = '{run_id}'"
+        )
         if rows and rows[0]["exit_code"] is not None:
             return rows[0]
         time.sleep(1)
