@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DRAWS = ROOT / "gpu_tasks" / "payload" / "original"
 SIMULATED = Path(__file__).with_name("numba_score.py")
 REPEATS = 5
+DRAW_REPEATS = 25  # of one draw, which is short beside what else a shared machine does
 START_AND_VALIDATE = """
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.manifest import load_kernels
@@ -50,7 +51,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--numba", default=sys.executable, help="interpreter that has numba")
     arguments = parser.parse_args()
-    print(f"{cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}; medians of {REPEATS}")
+    print(
+        f"{cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}; medians of {REPEATS}, of one draw {DRAW_REPEATS}"
+    )
     print(f"{'variant':14}{'races':>8}{'ms a draw':>12}{'11 draws, process s':>22}")
     for variant in ("class_blocks", "record", "fused"):
         for check_races in (False, True):
@@ -70,7 +73,7 @@ def _device(variant: str, check_races: bool) -> EmulatedQda:
 def _milliseconds_a_draw(variant: str, check_races: bool) -> float:
     device = _device(variant, check_races)
     times = []
-    for _ in range(REPEATS):
+    for _ in range(DRAW_REPEATS):
         device.poison_scratch()
         start = perf_counter()
         device.eager()
