@@ -51,9 +51,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--numba", default=sys.executable, help="interpreter that has numba")
     arguments = parser.parse_args()
-    print(
-        f"{cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}; medians of {REPEATS}, of one draw {DRAW_REPEATS}"
-    )
+    print(f"{cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}")
+    print(f"medians of {DRAW_REPEATS} runs of one draw and of {REPEATS} processes")
     print(f"{'variant':14}{'races':>8}{'ms a draw':>12}{'11 draws, process s':>22}")
     for variant in ("class_blocks", "record", "fused"):
         for check_races in (False, True):
