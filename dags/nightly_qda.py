@@ -44,8 +44,8 @@ with DAG(
         return tasks.load(get_current_context())
 
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
-    def report() -> dict:
-        return tasks.report(get_current_context(), expected=("agreement", "energy"))
+    def report(loaded: dict | None) -> dict:
+        return tasks.report(get_current_context(), loaded, expected=("agreement", "energy"))
 
     @task
     def verdict(reported: dict) -> None:
@@ -118,7 +118,8 @@ with DAG(
         execution_timeout=timedelta(minutes=5),
     )
     checks = [AgreementRegressionOperator(task_id="agreement"), EnergyDriftOperator(task_id="energy")]
-    loaded, reported = load(), report()
+    loaded = load()
+    reported = report(loaded)
 
     draws >> provision >> verify >> validate >> measure >> summarise >> loaded >> checks >> reported
     verify >> numbers

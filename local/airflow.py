@@ -16,11 +16,11 @@ from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
 from local.secrets import Secrets
+from regression.results import RESULTS_CONNECTION
 
 # The log server would listen on every address; task logs are read from the disk that everything here shares.
 COMPONENTS = {"api-server": [], "scheduler": ["--skip-serve-logs"], "dag-processor": []}
 USER = "admin"
-RESULTS_CONNECTION = "kernel_nightly_results"
 GPU_POOL = "gpu"
 
 

@@ -14,13 +14,13 @@ import sys
 import traceback
 from pathlib import Path
 
-from gpu_tasks.records import Outcome
+from gpu_tasks.records import DEVICE_KINDS, Outcome
 from local import environments
 from local.errors import LauncherError
 from local.paths import ROOT, Home, default_home
 from local.testing import SUITES
 
-DEVICES = ("auto", "cuda", "emulated", "reference", "simulated")
+DEVICES = ("auto", *DEVICE_KINDS)
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 _EPILOG = """\

@@ -28,6 +28,7 @@ from local.paths import ROOT, Home
 from local.postgres import Cluster, free_port, is_free
 from local.rest import Airflow
 from local.secrets import Secrets, load
+from regression.results import RESULTS_CONNECTION
 
 POLL_S = 0.1
 HEALTH_TIMEOUT_S = 180
@@ -250,7 +251,7 @@ def _furnish(client: Airflow, target: Databases) -> None:
     url = target.admin
     client.put_connection(
         {
-            "connection_id": airflow.RESULTS_CONNECTION,
+            "connection_id": RESULTS_CONNECTION,
             "conn_type": "postgres",
             "host": url.host or "127.0.0.1",
             "port": url.port or 5432,

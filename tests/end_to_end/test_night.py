@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from local.paths import ROOT
-
 from tests.support.installation import Installation
 
 SMALL = ("--param", "draws=[3]", "--param", "rounds=1")

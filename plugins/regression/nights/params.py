@@ -27,6 +27,7 @@ VARIANTS = ("class_blocks", "record", "fused")
 SHIPPED_SET = "original"
 MAX_DRAWS = 100
 MAX_ROUNDS = 100
+MAX_REPEATS = 1_000_000_000
 MAX_TEXT = 2000
 
 SCHEMA: dict[str, dict[str, Any]] = {
@@ -67,6 +68,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "default": None,
         "type": ["null", "integer"],
         "minimum": 1,
+        "maximum": MAX_REPEATS,
         "description": "Replays in a round; empty for the device's default",
     },
     "protocol": {

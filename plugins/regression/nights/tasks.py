@@ -84,8 +84,12 @@ def load(context: Mapping[str, Any]) -> dict[str, Any]:
     return {"run_id": result.run_id, "status": result.status.value, "outcome": record.outcome.value}
 
 
-def report(context: Mapping[str, Any], expected: Sequence[str]) -> dict[str, Any]:
-    """Settle the verdict of the run, store it, show it as a table, and return it for the last task."""
+def report(context: Mapping[str, Any], loaded: Mapping[str, Any] | None, expected: Sequence[str]) -> dict[str, Any]:
+    """Settle the verdict of the run, store it, show it as a table, and return it for the last task.
+
+    ``loaded`` is what the load of this very attempt returned; None: it failed. What the database then holds is an
+    earlier attempt's, and must not be reported as this one's.
+    """
     from sqlalchemy.exc import DBAPIError
 
     from regression.nights.table import verdict_table
@@ -93,6 +97,8 @@ def report(context: Mapping[str, Any], expected: Sequence[str]) -> dict[str, Any
 
     night = _night(context)
     with _as_airflow_failure():
+        if not loaded:
+            raise InfrastructureFailure("not_loaded", "the record of this attempt was not loaded; see the task load")
         try:
             with results_engine().begin() as connection:
                 verdict = settle_verdict(connection, night.dag_id, night.dag_run_id, expected)

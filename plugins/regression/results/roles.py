@@ -45,6 +45,11 @@ def ensure_roles(admin_connection: Connection, database: str, passwords: Mapping
                 timeout=sql.Literal(READER_TIMEOUT),
             )
         )
+    cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+    if cursor.fetchone() == (True,):
+        # Large objects have no tables that could be closed to the reader; only a superuser may close the functions.
+        for function in ("lo_create(oid)", "lo_creat(integer)", "lo_from_bytea(oid, bytea)"):
+            cursor.execute(f"REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM PUBLIC")
     cursor.close()
 
 

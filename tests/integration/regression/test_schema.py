@@ -180,7 +180,13 @@ def test_the_reader_makes_nothing_even_in_a_session_that_may_write(database: Dat
     assert _rows(database, f"SELECT {asked}, has_schema_privilege('nightly_reader', 'public', 'CREATE')") == [
         (True, False, False, False)
     ]
-    for statement in ("CREATE TEMP TABLE mine (a int)", "CREATE SCHEMA mine", "CREATE TABLE mine (a int)"):
+    objects = (
+        "CREATE TEMP TABLE mine (a int)",
+        "CREATE SCHEMA mine",
+        "CREATE TABLE mine (a int)",
+        "SELECT lo_create(0)",
+    )
+    for statement in objects:
         with database.reader.connect() as connection:
             connection.execute(text("SET default_transaction_read_only = off"))
             connection.commit()
