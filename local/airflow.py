@@ -16,7 +16,6 @@ from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
 from local.secrets import Secrets
-from regression.results import RESULTS_CONNECTION
 
 # The log server would listen on every address; task logs are read from the disk that everything here shares.
 COMPONENTS = {"api-server": [], "scheduler": ["--skip-serve-logs"], "dag-processor": []}
