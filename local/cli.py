@@ -28,7 +28,9 @@ exit codes: 0 ok, improved, inconclusive or unavailable (each said)   1 regressi
             3 invalid measurement   4 verification mismatch   5 infrastructure failure
 
 environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGHTLY_DSN (as --dsn),
-             NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC)
+             NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC),
+             NIGHTLY_GPU_ENVIRONMENT (cpu, or a100 for the one with torch), NIGHTLY_PAYLOADS (folder of further sets
+             of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes)
 """
 
 
