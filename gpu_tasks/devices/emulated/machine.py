@@ -84,6 +84,10 @@ class Machine:
                     self._run_first_front(limit)
                     if not self._fronts and self._waiting:
                         self._pass_barrier()
+            if not self._returned.all():
+                missing = int(np.argmin(self._returned))
+                message = "the launch ended before this thread returned; its checks are void"
+                self._raise(Fault("lost_threads", message, missing), len(self.kernel.code) - 1)
         finally:
             self.memory.races = None
 
@@ -94,6 +98,7 @@ class Machine:
         self.copy_group.fill(0)
         self._fronts: dict[int, Lanes] = {0: slice(None)}
         self._waiting: dict[int, Lanes] = {}
+        self._returned = np.zeros(self.threads, np.bool_)
         if self._check_races:
             granule = 2 if any(i.mnemonic.endswith("16") for i in self.kernel.code) else 4
             for memory in (self.memory, self.shared):
@@ -135,26 +140,28 @@ class Machine:
                 self._part(pc, lanes, chosen)
                 return
             pc += 1
-        self._join(pc, lanes)
+        self._join(self._fronts, pc, lanes)
 
     def _part(self, pc: int, lanes: Lanes, chosen: Lanes) -> None:
         """Send the chosen threads where the control instruction at ``pc`` says, and the others on."""
         mnemonic = self.kernel.code[pc].mnemonic
         if mnemonic == "bra":
-            self._join(self._targets[pc], chosen)
+            self._join(self._fronts, self._targets[pc], chosen)
         elif mnemonic == "bar.sync":
-            self._waiting[pc] = chosen
+            self._join(self._waiting, pc, chosen)
+        else:
+            self._returned[chosen] = True
         if chosen is not lanes:
-            self._join(pc + 1, np.setdiff1d(self.all_threads[lanes], chosen, assume_unique=True))
+            self._join(self._fronts, pc + 1, np.setdiff1d(self.all_threads[lanes], chosen, assume_unique=True))
 
-    def _join(self, pc: int, lanes: Lanes) -> None:
-        """Add threads to the group at ``pc``."""
+    def _join(self, groups: dict[int, Lanes], pc: int, lanes: Lanes) -> None:
+        """Add threads to the group at ``pc``, of those that run or of those that wait."""
         if not isinstance(lanes, slice) and not lanes.size:
             return
-        if pc in self._fronts:
-            lanes = np.sort(np.concatenate([self._fronts[pc], lanes]))
+        if pc in groups:
+            lanes = np.sort(np.concatenate([groups[pc], lanes]))
         whole = not isinstance(lanes, slice) and lanes.size == self.threads
-        self._fronts[pc] = slice(None) if whole else lanes
+        groups[pc] = slice(None) if whole else lanes
 
     def _pass_barrier(self) -> None:
         """Every thread waits or has returned; those of one block have to wait at the same instruction."""

@@ -77,6 +77,47 @@ def test_waiting_at_different_barriers_is_a_finding():
     assert str(sum(barriers) - found.line) in found.message
 
 
+LATE = """
+setp.ge.u32 %p0, %r0, 32; mov.u32 %r4, 0;
+@%p0 bra later;
+top: bar.sync 0;
+BODY
+ret;
+later: bra top;"""  # the second warp reaches the barrier by a backward branch, after the first
+
+
+@pytest.mark.parametrize("grid", [1, 3])
+def test_threads_that_reach_a_barrier_later_join_those_that_wait(grid):
+    text = module(OWN_WORD + LATE.replace("BODY", "st.global.u32 [%rd2], 7;"))
+    assert (run_small(text, grid=grid, block=64) == 7).all()
+
+
+@pytest.mark.parametrize("thread", [5, 40])
+def test_what_both_groups_do_after_a_barrier_is_checked(thread):
+    body = f"setp.eq.u32 %p1, %r0, {thread};\n@%p1 st.global.u32 [%rd2+4096], 7;"
+    text = module(OWN_WORD + LATE.replace("BODY", body))
+    found = found_in(text, block=64)
+    assert (found.code, found.thread, found.line) == ("out_of_bounds", thread, line_of(text, "^@%p1 st"))
+
+
+def test_a_loop_with_a_barrier_at_its_top_may_be_entered_late():
+    body = "add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 3; @%p1 bra top; st.global.u32 [%rd2], %r4;"
+    text = module(OWN_WORD + LATE.replace("BODY", body))
+    assert (run_small(text, grid=2, block=64) == 3).all()
+
+
+def test_a_launch_that_loses_threads_is_a_finding(monkeypatch):
+    part = Machine._part
+
+    def losing(machine, pc, lanes, chosen):
+        part(machine, pc, lanes, np.arange(32) if machine.kernel.code[pc].mnemonic == "ret" else chosen)
+
+    monkeypatch.setattr(Machine, "_part", losing)
+    monkeypatch.setattr(np, "setdiff1d", lambda *_, **__: np.arange(0))
+    found = found_in(module(OWN_WORD), block=64)
+    assert (found.code, found.block, found.thread) == ("lost_threads", 0, 32)
+
+
 @pytest.mark.parametrize(
     "instruction",
     [
