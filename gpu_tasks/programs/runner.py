@@ -15,8 +15,7 @@ from types import FrameType
 from typing import Any
 
 from gpu_tasks.programs.console import complain
-from gpu_tasks.programs.failures import failure_record
-from gpu_tasks.records import Outcome, Reason, TaskError, to_json, write_record
+from gpu_tasks.records import Outcome, Reason, TaskError, failure_record, to_json, write_record
 
 
 class Interrupted(BaseException):
@@ -31,7 +30,7 @@ def run_record_program(arguments: Namespace) -> int:
         record = import_module(f"gpu_tasks.programs.{program}").run(arguments)
     except BaseException as error:
         outcome, reason = _classify(error)
-        record = failure_record(arguments, outcome, reason)
+        record = failure_record(arguments.program, vars(arguments), outcome, reason)
         if record is None:
             complain(program, outcome, reason)
             return outcome.exit_code

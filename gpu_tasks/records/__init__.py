@@ -9,6 +9,7 @@ from gpu_tasks.records.codec import (
     write_record,
     write_text_atomically,
 )
+from gpu_tasks.records.failure import RECORDS, failure_record
 from gpu_tasks.records.ids import run_id_for
 from gpu_tasks.records.model import (
     FORMAT,
@@ -48,6 +49,7 @@ __all__ = [
     "FORMAT",
     "PAYLOAD_NAME",
     "PROTOCOLS",
+    "RECORDS",
     "BadInput",
     "CounterReading",
     "DeviceFingerprint",
@@ -73,6 +75,7 @@ __all__ = [
     "VerificationMismatch",
     "VerifyRecord",
     "WindowEdge",
+    "failure_record",
     "from_json",
     "parse_utc",
     "read_record",

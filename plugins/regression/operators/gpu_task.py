@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, Reason, TaskError, read_record, write_record
+from gpu_tasks.records import (
+    RECORDS,
+    BadInput,
+    InfrastructureFailure,
+    Outcome,
+    Reason,
+    TaskError,
+    read_record,
+    write_record,
+)
 from regression import settings
 from regression.operators.child import Child, child_environment
 from regression.operators.failures import failure
 from regression.operators.locks import device_lock
-from regression.operators.part_records import NUMBERS, RECORDS, failure_record
+from regression.operators.part_records import NUMBERS, record_for
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -139,7 +148,7 @@ class GpuTaskOperator(BaseOperator):
         return record.outcome, record.reason
 
     def _leave_record(self, path: Path, outcome: Outcome, reason: Reason) -> None:
-        record = failure_record(self.program, self._given(), outcome, reason)
+        record = record_for(self.program, self._given(), outcome, reason)
         path.unlink(missing_ok=True)
         if record:
             write_record(record, path)

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
-from gpu_tasks.records import Outcome, read_record
+from gpu_tasks.records import RECORDS, Outcome, read_record
 from regression.operators.child import GUARD, child_environment
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.locks import device_lock
-from regression.operators.part_records import RECORDS
 from tests.unit.regression.programs import assert_all_end, wait_for, write_program
 
 ROOT = Path(__file__).resolve().parents[3]
