@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from gpu_tasks.devices.emulated.parser import TARGETS
 from gpu_tasks.records import BadInput, KernelIdentity, VerificationMismatch, from_json
 
 FORMAT = "kernel-nightly-kernels/1"
@@ -21,6 +24,12 @@ MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_PTX_BYTES = 4 * 1024 * 1024
 MAX_BUFFER_BYTES = 64 * 1024 * 1024
 ITEM_BYTES = {"float32": 4, "int32": 4}
+GRID_LIMIT = (2**31 - 1, 65535, 65535)  # the hardware's (CUDA programming guide, table 21), as are the next four
+BLOCK_LIMIT = (1024, 1024, 64)
+BLOCK_THREADS = 1024
+STATIC_SHARED_BYTES = 48 * 1024
+SHARED_BYTES = 227 * 1024  # static and dynamic, of the largest device; what a target has less is the device's to say
+WORKLOAD = "qda"
 INPUT_ROLES = ("x", "labels", "q")
 ROLES = (*INPUT_ROLES, "predictions", "status", "scratch")
 
@@ -47,7 +56,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: entry of a PTX file, geometry, shared memory in bytes a block, parameters in order."""
+    """One launch: entry of a PTX file, geometry, shared memory in bytes a block, parameters in order.
+
+    ``sha256`` null: any text, of any number of lines; ``ptx_lines`` 0: not said.
+    """
 
     entry: str
     ptx: str
@@ -120,10 +132,11 @@ def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tu
     """Read one variant (the manifest's default where none is named).
 
     Each file of ``ptx`` replaces the launch whose entry it defines, unpinned; every other file has to have the
-    manifest's hash. Raises ``BadInput`` with file, field, expected and found, ``VerificationMismatch`` on a hash.
+    manifest's hash and number of lines, and so has the variant where all its files are pinned. Raises ``BadInput``
+    with file, field, expected and found, and ``VerificationMismatch``.
     """
     found = read_manifest(manifest)
-    name = variant or found.default
+    name = found.default if variant is None else variant
     if name not in found.variants:
         _refuse(manifest, "variant", " or ".join(sorted(found.variants)), name)
     launches = found.variants[name].launches
@@ -138,8 +151,13 @@ def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tu
         texts[entry[1]] = text
     for launch in launches:
         if not texts[launch.entry]:
-            texts[launch.entry] = _pinned_text(manifest.parent / launch.ptx, launch.sha256)
-    return Kernels(name, found.n, found.m, launches, [texts[launch.entry] for launch in launches])
+            texts[launch.entry] = _pinned_text(manifest.parent / launch.ptx, launch)
+    kernels = Kernels(name, found.n, found.m, launches, [texts[launch.entry] for launch in launches])
+    expected, pinned = found.variants[name].ptx_sha256, not ptx and all(launch.sha256 for launch in launches)
+    if pinned and expected is not None and kernels.ptx_sha256 != expected:
+        where = f"{manifest}: variants.{name}.ptx_sha256"
+        raise VerificationMismatch("ptx_changed", f"{where}: expected {expected}, found {kernels.ptx_sha256}")
+    return kernels
 
 
 def read_manifest(path: Path) -> KernelManifest:
@@ -147,6 +165,14 @@ def read_manifest(path: Path) -> KernelManifest:
     manifest = from_json(_read(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
     if manifest.format != FORMAT:
         _refuse(path, "format", FORMAT, manifest.format)
+    if manifest.workload != WORKLOAD:
+        _refuse(path, "workload", WORKLOAD, manifest.workload)
+    if manifest.target not in TARGETS:
+        _refuse(path, "target", " or ".join(TARGETS), manifest.target)
+    version = re.fullmatch(r"([78])\.([0-8])", manifest.ptx_version, re.ASCII)
+    oldest = TARGETS[manifest.target]
+    if version is None or (int(version[1]), int(version[2])) < oldest:
+        _refuse(path, "ptx_version", "{}.{} to 8.8".format(*oldest), manifest.ptx_version)
     if not 0 < manifest.n <= 10**6 or not 0 < manifest.m <= 10**6:
         _refuse(path, "n, m", "1 to 1000000", (manifest.n, manifest.m))
     if manifest.default not in manifest.variants:
@@ -173,6 +199,7 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
         where = f"variants.{name}.launches[{index}]"
         if Path(launch.ptx).name != launch.ptx or not launch.ptx.endswith(".ptx"):
             _refuse(path, f"{where}.ptx", "the name of a .ptx file beside the manifest", launch.ptx)
+        _check_launch(path, where, launch)
         for parameter in launch.parameters:
             field = f"{where}.parameters.{parameter.name}"
             form = (parameter.role, parameter.dtype, parameter.shape)
@@ -187,6 +214,22 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
             _refuse(path, f"variants.{name}", f"one buffer of role {role}", roles.count(role))
 
 
+def _check_launch(path: Path, where: str, launch: Launch) -> None:
+    """Geometry and shared memory within what any device has: a driver takes 32 bits of each and drops the rest."""
+    for field, sizes, limits in (("grid", launch.grid, GRID_LIMIT), ("block", launch.block, BLOCK_LIMIT)):
+        if len(sizes) != 3 or any(not 0 < size <= limit for size, limit in zip(sizes, limits, strict=True)):
+            _refuse(path, f"{where}.{field}", f"three integers from 1 to at most {list(limits)}", sizes)
+    if math.prod(launch.block) > BLOCK_THREADS:
+        _refuse(path, f"{where}.block", f"at most {BLOCK_THREADS} threads", launch.block)
+    static, dynamic = launch.shared_static_bytes, launch.shared_dynamic_bytes
+    if not 0 <= static <= STATIC_SHARED_BYTES:
+        _refuse(path, f"{where}.shared_static_bytes", f"0 to {STATIC_SHARED_BYTES}", static)
+    if not 0 <= dynamic <= SHARED_BYTES - static:
+        _refuse(path, f"{where}.shared_dynamic_bytes", f"0 to {SHARED_BYTES - static} beside the static", dynamic)
+    if launch.ptx_lines < 0:
+        _refuse(path, f"{where}.ptx_lines", "0 or more", launch.ptx_lines)
+
+
 def _check_parameter(path: Path, field: str, parameter: Parameter) -> None:
     if parameter.role not in ROLES:
         _refuse(path, f"{field}.role", ", ".join(ROLES), parameter.role)
@@ -199,24 +242,36 @@ def _check_parameter(path: Path, field: str, parameter: Parameter) -> None:
         _refuse(path, f"{field}.shape", f"positive sizes and at most {MAX_BUFFER_BYTES} bytes", parameter.shape)
 
 
-def _pinned_text(path: Path, expected: str | None) -> str:
+def _pinned_text(path: Path, launch: Launch) -> str:
     text = _read(path, MAX_PTX_BYTES)
+    if launch.sha256 is None:
+        return text
     found = hashlib.sha256(text.encode()).hexdigest()
-    if expected is not None and found != expected:
-        raise VerificationMismatch("ptx_changed", f"{path}: sha256: expected {expected}, found {found}")
+    if found != launch.sha256:
+        raise VerificationMismatch("ptx_changed", f"{path}: sha256: expected {launch.sha256}, found {found}")
+    lines = len(text.splitlines())
+    if launch.ptx_lines not in (0, lines):
+        raise VerificationMismatch("ptx_changed", f"{path}: ptx_lines: expected {launch.ptx_lines}, found {lines}")
     return text
 
 
 def _read(path: Path, limit: int) -> str:
+    """The text of a regular file; a pipe could keep us waiting, and a device has no end."""
     try:
-        if path.stat().st_size > limit:
-            _refuse(path, "size", f"at most {limit} bytes", path.stat().st_size)
-        # Bytes first: reading as text would turn \r\n into \n and hash something else.
-        return path.read_bytes().decode("ascii")
+        # Bytes: reading as text would turn \r\n into \n and hash something else.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BadInput("kernel_file_unreadable", f"{path}: expected a regular file, found another kind")
+            raw = file.read(limit + 1)
+        if len(raw) > limit:
+            _refuse(path, "size", f"at most {limit} bytes", "more")
+        return raw.decode("ascii")
     except OSError as error:
         raise BadInput("kernel_file_unreadable", f"{path}: expected a readable file, found: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput("kernel_file_not_text", f"{path}: expected ASCII text, found other bytes") from None
+    except ValueError as error:
+        raise BadInput("kernel_file_unreadable", f"{path!r}: expected a file name, found: {error}") from None
 
 
 def _refuse(path: Path, field: str, expected: object, found: object) -> NoReturn:

@@ -30,7 +30,7 @@ class KernelChoice:
 def _open_reference(workload: Workload, kernels: KernelChoice) -> Device:
     from gpu_tasks.devices.reference import ReferenceQda
 
-    if kernels.variant or kernels.ptx or kernels.manifest != COMMITTED:
+    if kernels.variant is not None or kernels.ptx or kernels.manifest != COMMITTED:
         raise BadInput("no_ptx_here", "--variant, --ptx, --manifest: expected a device that runs PTX, found reference")
     return ReferenceQda(workload)
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gpu_tasks.devices.emulated.machine import Machine
 
 Action = Callable[[Lanes], None]
-_MEMORY = re.compile(r"(?:(ld|st)\.(global|shared)|(ld)\.(global)\.nc)(?:\.v([24]))?\.([usb]16|[usbf]32|[usb]64)")
+_MEMORY = re.compile(
+    r"(?:(ld|st)\.(global|shared)|(ld)\.(global)\.nc)(?:\.v(2|4(?!\.\w64)))?\.([usb]16|[usbf]32|[usb]64)"
+)
 
 
 class PendingCopy(NamedTuple):

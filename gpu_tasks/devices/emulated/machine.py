@@ -47,7 +47,7 @@ class Machine:
     ) -> None:
         _check_geometry(kernel, grid, block, dynamic_shared_bytes)
         self.kernel, self.memory, self.block, self.threads = kernel, memory, block[0], grid[0] * block[0]
-        static = -(-kernel.shared_bytes // 16) * 16 if dynamic_shared_bytes else kernel.shared_bytes
+        static = kernel.dynamic_start if dynamic_shared_bytes else kernel.shared_bytes
         self.shared = SharedMemory(static + dynamic_shared_bytes, self.threads, self.block)
         self.arguments: tuple[int, ...] = ()
         self.all_threads = np.arange(self.threads)

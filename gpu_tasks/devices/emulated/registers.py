@@ -44,8 +44,8 @@ class Registers:
             "%lanemask_lt": (np.uint32(1) << thread % WARP) - 1,
         }
         self._cells = {name: Cell(kind, thread.size) for name, kind in kernel.registers.items()}
-        after_static = -(-kernel.shared_bytes // 16) * 16
-        self._variables = kernel.shared | ({kernel.dynamic_shared: after_static} if kernel.dynamic_shared else {})
+        dynamic = {kernel.dynamic_shared: kernel.dynamic_start} if kernel.dynamic_shared else {}
+        self._variables = kernel.shared | dynamic
 
     def reset(self) -> None:
         """Forget the previous launch."""
@@ -129,8 +129,9 @@ def _constant(at: Instruction, operand: Immediate, kind: str) -> Any:
 
 
 def _fits(declared: str, used: str, *, wider: bool) -> bool:
-    """PTX's rule: same size, and both floats or neither unless one is untyped (.b); loads may fill wider ones."""
+    """PTX's rule: same size, and both floats or neither unless one is untyped (.b); loads may fill wider integers."""
     if "pred" in (declared, used):
         return declared == used
-    same_size = declared[1:] == used[1:] or (wider and int(declared[1:]) > int(used[1:]))
-    return same_size and ("b" in (declared[0], used[0]) or (declared[0] == "f") == (used[0] == "f"))
+    if wider and int(declared[1:]) > int(used[1:]):
+        return "f" not in declared + used
+    return declared[1:] == used[1:] and ("b" in (declared[0], used[0]) or (declared[0] == "f") == (used[0] == "f"))

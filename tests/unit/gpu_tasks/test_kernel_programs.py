@@ -165,14 +165,14 @@ MANIFESTS: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "block over the limit": (
         "class_blocks",
         lambda m: launch(m, "class_blocks").update(block=[2048, 1, 1]),
-        "bad_geometry",
-        "train: block: expected 1 to 1024 threads, found 2048",
+        "bad_kernel_manifest",
+        "launches[0].block: expected three integers from 1 to at most [1024, 1024, 64], found [2048, 1, 1]",
     ),
     "grid over the limit": (
         "class_blocks",
         lambda m: launch(m, "class_blocks", 1).update(grid=[2**31, 1, 1]),
-        "bad_geometry",
-        "score: grid: expected",
+        "bad_kernel_manifest",
+        "launches[1].grid: expected three integers from 1 to at most [2147483647, 65535, 65535], found [2147483648,",
     ),
     "part of a warp": (
         "class_blocks",
@@ -244,6 +244,7 @@ def test_a_launch_that_cannot_work_is_refused(folder: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (["--variant", ""], "bad_kernel_manifest", "variant: expected class_blocks or fused or record, found"),
         (["--variant", "fastest"], "bad_kernel_manifest", "variant: expected class_blocks or fused or record"),
         (["--ptx", "nowhere.ptx"], "kernel_file_unreadable", "nowhere.ptx: expected a readable file"),
         (["--ptx", "gpu_tasks/payload/original/draw-00.npz"], "kernel_file_not_text", "draw-00.npz: expected ASCII"),
@@ -252,6 +253,8 @@ def test_a_launch_that_cannot_work_is_refused(folder: Path, what: str) -> None:
         (["--manifest", "kernels/ptx/fused.ptx"], "record_not_json", "fused.ptx"),
         (["--device", "reference", "--ptx", "kernels/ptx/fused.ptx"], "no_ptx_here", "found reference"),
         (["--device", "reference", "--manifest", "kernels/manifest.json"], "no_ptx_here", "found reference"),
+        (["--device", "reference", "--variant", ""], "no_ptx_here", "found reference"),
+        (["--ptx", "/dev/zero"], "kernel_file_unreadable", "/dev/zero: expected a regular file"),
         (["--device", "reference", "--variant", "record"], "no_ptx_here", "found reference"),
     ],
 )

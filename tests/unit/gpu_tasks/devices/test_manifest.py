@@ -1,6 +1,7 @@
 """Kernel manifests are checked field by field, and PTX files against their hashes."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -90,6 +91,26 @@ BAD_FIELDS = {
     "negative shape": (lambda m: parameter(m, "model").update(shape=[-1]), "model.shape"),
     "huge": (lambda m: parameter(m, "model").update(shape=[10**9]), "model.shape"),
     "two shapes of one buffer": (lambda m: parameter(m, "model").update(shape=[640]), "parameters.model"),
+    "no grid": (lambda m: launch_of(m).update(grid=[]), "launches[0].grid"),
+    "grid of two": (lambda m: launch_of(m).update(grid=[10, 1]), "launches[0].grid"),
+    "negative grid": (lambda m: launch_of(m).update(grid=[-1, 1, 1]), "launches[0].grid"),
+    "grid of 2^31": (lambda m: launch_of(m, 1).update(grid=[2**31, 1, 1]), "launches[1].grid"),
+    "grid that wraps": (lambda m: launch_of(m).update(grid=[2**32 + 10, 1, 1]), "launches[0].grid"),
+    "grid y": (lambda m: launch_of(m).update(grid=[1, 65536, 1]), "launches[0].grid"),
+    "grid z": (lambda m: launch_of(m).update(grid=[1, 1, 65536]), "launches[0].grid"),
+    "no threads": (lambda m: launch_of(m).update(block=[0, 1, 1]), "launches[0].block"),
+    "block of 2048": (lambda m: launch_of(m).update(block=[2048, 1, 1]), "launches[0].block"),
+    "block of 64 x 32": (lambda m: launch_of(m).update(block=[64, 32, 1]), "launches[0].block"),
+    "block z": (lambda m: launch_of(m).update(block=[1, 1, 65]), "launches[0].block"),
+    "negative shared": (lambda m: launch_of(m).update(shared_static_bytes=-4), "shared_static_bytes"),
+    "static shared over 48 KiB": (lambda m: launch_of(m).update(shared_static_bytes=49156), "shared_static_bytes"),
+    "negative dynamic": (lambda m: launch_of(m).update(shared_dynamic_bytes=-1), "shared_dynamic_bytes"),
+    "dynamic that wraps": (lambda m: launch_of(m).update(shared_dynamic_bytes=2**32 + 16), "shared_dynamic_bytes"),
+    "dynamic over the limit": (lambda m: launch_of(m).update(shared_dynamic_bytes=227 * 1024), "shared_dynamic_bytes"),
+    "workload": (lambda m: m.update(workload="lda"), "workload"),
+    "target": (lambda m: m.update(target="sm_75"), "target"),
+    "ptx version": (lambda m: m.update(ptx_version="7"), "ptx_version"),
+    "ptx lines": (lambda m: launch_of(m).update(ptx_lines=-1), "ptx_lines"),
     "no status": (lambda m: launch_of(m)["parameters"].pop(), "class_blocks"),
 }
 
@@ -101,6 +122,48 @@ def test_a_bad_manifest_is_refused_by_file_and_field(folder, what):
         load_kernels(rewrite(folder, change))
     assert "manifest.json" in refused.value.message
     assert field in refused.value.message
+
+
+def own_variant(manifest: dict) -> dict:
+    return manifest["variants"]["class_blocks"]
+
+
+def test_what_the_manifest_says_of_its_files_holds(folder):
+    with pytest.raises(VerificationMismatch, match=r"class_blocks\.ptx_sha256: expected 0+, found c8486f22"):
+        load_kernels(rewrite(folder, lambda m: own_variant(m).update(ptx_sha256="0" * 64)))
+
+
+def test_the_number_of_lines_holds(folder):
+    path = rewrite(folder, lambda m: launch_of(m).update(ptx_lines=7))
+    with pytest.raises(VerificationMismatch, match=r"class_blocks_train\.ptx: ptx_lines: expected 7, found 1197"):
+        load_kernels(path)
+
+
+def test_hash_and_lines_are_not_asked_of_a_replaced_file(folder):
+    changed = folder / "mine.ptx"
+    changed.write_text((folder / "class_blocks_train.ptx").read_text() + "// mine\n")
+    assert load_kernels(folder / "manifest.json", ptx=(changed,)).texts[0].endswith("// mine\n")
+
+
+def test_an_empty_variant_is_not_the_default():
+    with pytest.raises(BadInput, match="variant: expected class_blocks or fused or record"):
+        load_kernels(variant="")
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "/dev/null", "."])
+def test_only_regular_files_are_read(tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    for arguments in ({"manifest": tmp_path / name}, {"ptx": (tmp_path / name,)}):
+        with pytest.raises(BadInput, match=r"expected a .* file") as refused:
+            load_kernels(**arguments)
+        assert refused.value.code == "kernel_file_unreadable"
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path):
+    path = tmp_path / "big.ptx"
+    path.write_bytes(b" " * (4 * 1024 * 1024 + 1))
+    with pytest.raises(BadInput, match=r"big\.ptx: size: expected at most 4194304 bytes"):
+        load_kernels(ptx=(path,))
 
 
 def test_missing_and_binary_files_are_refused(folder):

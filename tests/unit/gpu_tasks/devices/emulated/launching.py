@@ -92,11 +92,12 @@ def module(body: str, *, parameters: str = "out", shared: str = "", target: str 
     listed = ", ".join(f".param .u64 {name}" for name in parameters.split())
     registers = ".reg .u32 %r<20>; .reg .f32 %f<20>; .reg .u64 %rd<20>; .reg .pred %p<8>; .reg .b32 %b<8>;"
     return (
-        f".version 7.0\n.target {target}\n.address_size 64\n"
+        f".version {VERSIONS[target]}\n.target {target}\n.address_size 64\n"
         f".visible .entry small({listed})\n{{\n{registers}\n{shared}\n{body}\nret;\n}}\n"
     )
 
 
+VERSIONS = {"sm_80": "7.0", "sm_90": "7.8"}  # of PTX: the first that knows the target
 FIRST_LINE = 8  # of the body in ``module``
 OWN_WORD = """
 mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r3, %r1, %r2, %r0;

@@ -26,7 +26,7 @@ def check_line(found: KernelFinding, text: str, pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "thread", "offset"),
-    [("[%rd2+4]", 31, 128), ("[%rd2-4]", 0, -4), ("[%rd2+4000000000]", 0, 4000000000)],
+    [("[%rd2+4]", 31, 128), ("[%rd2+-4]", 0, -4), ("[%rd2+4000000000]", 0, 4000000000)],
 )
 def test_an_address_outside_its_buffer_is_found_however_far_it_is(address, thread, offset):
     text = module(f"{OWN_WORD}\nld.global.u32 %r6, {address};", parameters="out more")

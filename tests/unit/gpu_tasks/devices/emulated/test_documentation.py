@@ -29,7 +29,7 @@ def test_the_documented_instructions_are_the_subset():
     control = {"bra", "ret", "bar.sync"}
     assert others == OPERATIONS.keys() | WARP_OPERATIONS.keys() | instructions._OTHERS.keys() | control
     assert control == set(machine._CONTROL)
-    every = expand("{ld.global,ld.global.nc,ld.shared,st.global,st.shared}{,.v2,.v4}")
-    types = expand("{u16,s16,b16,u32,s32,b32,f32,u64,s64,b64}")
-    assert memory == {f"{form}.{kind}" for form in every for kind in types}
+    forms = "{ld.global,ld.global.nc,ld.shared,st.global,st.shared}"
+    small = "{u16,s16,b16,u32,s32,b32,f32}"
+    assert memory == {*expand(f"{forms}{{,.v2,.v4}}.{small}"), *expand(f"{forms}{{,.v2}}.{{u64,s64,b64}}")}
     assert all(instructions._MEMORY.fullmatch(name) for name in memory)

@@ -204,6 +204,14 @@ def test_shared_memory_is_limited_by_the_target(target, size, fits):
         run_small(text, dynamic=size)
 
 
+@pytest.mark.parametrize(("alignment", "start"), [(1, 16), (16, 16), (128, 128), (1024, 1024)])
+def test_dynamic_shared_memory_starts_where_its_alignment_says(alignment, start):
+    extern = f".extern .shared .align {alignment} .b8 dynamic[];\n.visible"
+    body = f"{OWN_WORD} mov.u32 %r4, dynamic; st.shared.u32 [%r4+60], %r0; st.global.u32 [%rd2], %r4;"
+    text = module(body, shared=".shared .align 4 .b8 first[4];").replace(".visible", extern)
+    assert (run_small(text, dynamic=64, check_races=False) == start).all()
+
+
 def test_static_shared_memory_is_limited():
     with pytest.raises(LaunchError, match="at most 49152"):
         run_small(module(OWN_WORD, shared=".shared .align 4 .b8 big[49156];"))

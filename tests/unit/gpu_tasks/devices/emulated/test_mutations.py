@@ -94,7 +94,7 @@ MUTATIONS: dict[str, tuple[str, int, str, str, int, str, str]] = {
         "class_blocks", 1, r"(ld\.global\.nc\.v4\.f32 .*)\+16\];", r"\1+20];", 0, "misaligned",
         r"ld\.global\.nc\.v4\.f32 .*\+20\]"),
     "pointer before the start of a buffer": (
-        "record", 1, r"(ld\.global\.nc\.f32 %f9, \[%rd\d+)\+0\];", r"\1-4];", 0, "out_of_bounds",
+        "record", 1, r"(ld\.global\.nc\.f32 %f9, \[%rd\d+)\+0\];", r"\1+-4];", 0, "out_of_bounds",
         r"ld\.global\.nc\.f32 %f9"),
     "model written over the samples": (
         "class_blocks", 0, r"ld\.param\.u64 (%rd\d+), \[model\];", r"ld.param.u64 \1, [x];", 0, "read_only_write",

@@ -1,10 +1,15 @@
 """The parser takes all of a text or refuses it with the line of the first thing it does not know."""
 
+import shutil
+import subprocess
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.devices.emulated.findings import PtxError
+from gpu_tasks.devices.emulated.machine import Machine
+from gpu_tasks.devices.emulated.memory import GlobalMemory
 from gpu_tasks.devices.emulated.parser import Address, Immediate, Register, Symbol, Vector, parse
 from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.records import BadInput
@@ -16,7 +21,7 @@ TEXTS = [text for variant in VARIANTS for text in load_kernels(variant=variant).
 def test_a_module_becomes_a_kernel():
     kernel = parse(
         module(
-            "@!%p0 ld.global.nc.v2.f32 {%f0, %f1}, [%rd0+8];\nagain:\nst.shared.f32 [a - 4], 0f3F800000;\nbra again;",
+            "@!%p0 ld.global.nc.v2.f32 {%f0, %f1}, [%rd0+8];\nagain:\nst.shared.f32 [a + -4], 0f3F800000;\nbra again;",
             parameters="out x",
             shared=".shared .align 4 .b8 a[6];\n.shared .align 16 .b8 b[8];",
         )
@@ -65,6 +70,25 @@ REFUSED = [
     (".reg .u32 %z<99999>;", "ptx_too_large", BODY),
     (".local .align 4 .b8 l[4];", "ptx_syntax", BODY),
     ("mov.u32 %r0, 1; §", "ptx_syntax", BODY),
+    ("mov.u32 %r0, 010;", "ptx_syntax", BODY),  # octal in PTX
+    ("mov.u32 %r0, 08;", "ptx_syntax", BODY),
+    ("mov.u32 %r0, -00;", "ptx_syntax", BODY),
+    ("ld.global.u32 %r0, [%rd0+010];", "ptx_syntax", BODY),
+    ("ld.global.u32 %r0, [%rd0+-010];", "ptx_syntax", BODY),
+    ("ld.global.u32 %r0, [%rd0-4];", "ptx_syntax", BODY),
+    ("ld.global.u32 %r0, [%rd0--4];", "ptx_syntax", BODY),
+    (".reg .u32 %q<010>;", "ptx_syntax", BODY),
+    (".shared .align 4 .b8 a[010];", "ptx_syntax", BODY),
+    (".shared .align 04 .b8 a[8];", "ptx_syntax", BODY),
+    (".shared .align 3 .b8 a[8];", "ptx_syntax", BODY),
+    (".shared .align 0 .b8 a[8];", "ptx_syntax", BODY),
+    (".shared .align 4 .b8 a[0];", "ptx_syntax", BODY),
+    (".shared .align 4 .b8 out[8];", "ptx_syntax", BODY),
+    (".shared .align 4 .b8 a[8];\na:", "ptx_syntax", BODY + 1),
+    ("out:", "ptx_syntax", BODY),
+    ("mov.u32 %q, 1;\n.reg .u32 %q;", "ptx_undeclared", BODY + 1),
+    ("@%q ret;\n.reg .pred %q;", "ptx_undeclared", BODY + 1),
+    ("mov.u32 %r0, a;\n.shared .align 4 .b8 a[8];", "ptx_undeclared", BODY + 1),
     ("ret;\n}\n.visible .entry other() {", "ptx_syntax", BODY + 2),
 ]
 
@@ -81,6 +105,14 @@ def test_malformed_statements_are_refused_with_their_line(body, code, line):
     [
         (".version 7.0", ".version 9.9", 1),
         (".version 7.0\n", "", 1),
+        (".version 7.0", ".version 6.5", 2),
+        (".version 7.0", ".version 7.9", 1),
+        (".target sm_80", ".target sm_90", 2),
+        (".param .u64 out", ".param .u64 out,", 4),
+        (".param .u64 out", ".param .u64 out .param .u64 more", 4),
+        (".param .u64 out", ".param .u64 out, .param .u64 out", 4),
+        (".visible", ".extern .shared .align 48 .b8 d[];\n.visible", 4),
+        (".visible", ".extern .shared .align 16 .b8 out[];\n.visible", 5),
         (".target sm_80", ".target sm_90a", 2),
         (".target sm_80", ".target sm_75", 2),
         (".address_size 64", ".address_size 32", 3),
@@ -126,6 +158,11 @@ UNKNOWN = [
     ("ld.global.f32 {%f0, %f1}, [%rd0];", "ptx_operands", "register"),
     ("ld.global.v2.f32 %f0, [%rd0];", "ptx_operands", "register"),
     ("ld.global.f32 %f0, [%r0];", "ptx_types", "does not fit"),
+    ("ld.global.b16 %f0, [%rd0];", "ptx_types", "does not fit"),  # would have to keep bits, not the number
+    ("ld.shared.b16 %f0, [%r0];", "ptx_types", "does not fit"),
+    ("st.global.b16 [%rd0], %f0;", "ptx_types", "does not fit"),
+    (".reg .b64 %q; ld.global.f32 %q, [%rd0];", "ptx_types", "does not fit"),
+    ("ld.global.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%rd4];", "ptx_unknown_instruction", "not in the emulated subset"),
 ]
 
 
@@ -134,6 +171,69 @@ def test_what_is_outside_the_subset_is_refused_before_anything_runs(body, code, 
     with pytest.raises(PtxError, match=reason) as refused:
         run_small(module("\n" + body))
     assert (refused.value.code, refused.value.line) == (code, FIRST_LINE + 1)
+
+
+ACCEPTED = [
+    "mov.u32 %r0, 0;",
+    "mov.u32 %r0, 0x10;",
+    "mov.u32 %r0, -10;",
+    "ld.global.u32 %r0, [%rd0+-4];",
+    "ld.global.u32 %r0, [%rd0+0];",
+    "ld.global.u32 %rd1, [%rd0];",
+    "ld.global.b32 %f0, [%rd0];",
+    "ld.global.v2.u64 {%rd1, %rd2}, [%rd0];",
+    ".shared .align 256 .b8 a[8]; mov.u32 %r0, a;",
+    "small: bra small;",
+    "bra on;\non:",
+]
+STRICTER = {  # ptxas accepts these: no difference of opinion, just outside the subset
+    "add.rn.ftz.f32 %f0, 0f3F800000, 0f3F800000;",
+    "mov.u32 %r0, 010;",
+    "mov.u32 %r0, -00;",
+    "ld.global.u32 %r0, [%rd0+010];",
+    "ld.global.u32 %r0, [%rd0+-010];",
+    ".reg .u32 %q<010>;",
+    ".shared .align 4 .b8 a[010];",
+    ".shared .align 04 .b8 a[8];",
+    "{ mov.u32 %r0, 1; }",
+    ".reg .f16 %h0;",
+    ".reg .u32 %z<99999>;",
+    ".local .align 4 .b8 l[4];",
+    "ret;\n}\n.visible .entry other() {",
+    "ex2.approx.f32 %f0, 0f3F800000;",
+    "add.f32 %f0, 0f3F800000, 0f3F800000;",
+    "atom.shared.add.u32 %r0, [%r1], 1;",
+    "bar.sync 1;",
+    "bar.sync 0, 64;",
+    "@%p0 bar.sync 0;",
+    "bar.warp.sync 1;",
+    "shfl.sync.idx.b32 %b0, %b1, 0, 31, 0xFFFF;",
+    "add.u32 %r0, %r0, 0x1FFFFFFFF;",
+    "ld.global.b16 %f0, [%rd0];",
+    "ld.shared.b16 %f0, [%r0];",
+    "st.global.b16 [%rd0], %f0;",
+    ".reg .b64 %q; ld.global.f32 %q, [%rd0];",
+}
+
+
+@pytest.mark.parametrize("body", ACCEPTED)
+def test_what_the_subset_admits_is_bound(body):
+    Machine(parse(module(body)), GlobalMemory(), (1, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed: its verdicts are not compared")
+@pytest.mark.parametrize("body", [*ACCEPTED, *(body for body, _, _ in [*REFUSED, *UNKNOWN])])
+def test_ptxas_refuses_nothing_that_is_accepted_here(body, tmp_path):
+    text = module("\n" + body)
+    (tmp_path / "text.ptx").write_text(text, encoding="utf-8")
+    command = ["ptxas", "-arch=sm_80", str(tmp_path / "text.ptx"), "-o", str(tmp_path / "out")]
+    by_ptxas = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    try:
+        Machine(parse(text), GlobalMemory(), (1, 1, 1), (32, 1, 1))
+    except BadInput:
+        assert by_ptxas == (body in STRICTER)
+    else:
+        assert by_ptxas
 
 
 SMALL = module("mov.u32 %r0, %tid.x;\n@%p0 bra on;\nadd.u32 %r1, %r0, 0x1F;\non:\nst.shared.f32 [%r0+4], %f0;")
