@@ -138,7 +138,7 @@ def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tu
     found = read_manifest(manifest)
     name = found.default if variant is None else variant
     if name not in found.variants:
-        _refuse(manifest, "variant", " or ".join(sorted(found.variants)), name)
+        _refuse(manifest, "variant", " or ".join(sorted(found.variants)), name or "an empty name")
     launches = found.variants[name].launches
     texts = {launch.entry: "" for launch in launches}
     for path in ptx:

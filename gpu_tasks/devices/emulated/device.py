@@ -150,7 +150,6 @@ class EmulatedQda:
         values, written = self._memory.copy_out(self._of_role(role), np.int32)
         if not written.all():
             first = int(np.argmin(written))
-            fault = Fault("unwritten_output", f"{role}[{first}] has not been written at the end", address=4 * first)
-            last = self._steps[-1].machine
-            raise KernelFinding(fault, last.kernel.name, last.kernel.code[-1].line, last.block, None)
+            message = f"{role}[{first}] (byte {4 * first}) has not been written at the end"
+            raise KernelFinding(Fault("unwritten_output", message, address=4 * first), None, None, 1, None)
         return values

@@ -51,15 +51,20 @@ class KernelFinding(BadInput):
     """Something a correct kernel never does, with where it happened.
 
     ``line`` is the line of the PTX text, ``address`` a byte offset in the buffer or shared memory (null where
-    no memory is concerned), ``other`` the earlier access of a race.
+    no memory is concerned), ``other`` the earlier access of a race. An output that no instruction has written is
+    found at the end: kernel and line are null then.
     """
 
-    def __init__(self, fault: Fault, kernel: str, line: int, block_size: int, other: Access | None) -> None:
+    def __init__(
+        self, fault: Fault, kernel: str | None, line: int | None, block_size: int, other: Access | None
+    ) -> None:
         self.kernel, self.line, self.address, self.other = kernel, line, fault.address, other
         self.block: int | None = None
         self.thread: int | None = None
         if fault.thread is not None:
             self.block, self.thread = divmod(fault.thread, block_size)
-        where = "" if fault.thread is None else f", block {self.block}, thread {self.thread}"
+        where = "" if kernel is None else f"kernel {kernel}, PTX line {line}"
+        if fault.thread is not None:
+            where += f", block {self.block}, thread {self.thread}"
         earlier = f" {other}" if other else ""
-        super().__init__(fault.code, f"kernel {kernel}, PTX line {line}{where}: {fault.message}{earlier}")
+        super().__init__(fault.code, f"{where}{': ' if where else ''}{fault.message}{earlier}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_tasks.devices.emulated.findings import Fault, PtxError
-from gpu_tasks.devices.emulated.memory import Lanes, Place, thread_of
+from gpu_tasks.devices.emulated.memory import ON_ITS_WAY, Lanes, Place, thread_of
 from gpu_tasks.devices.emulated.operations import DTYPES, OPERATIONS, WARP, WARP_OPERATIONS, Array
 from gpu_tasks.devices.emulated.parser import Address, Immediate, Instruction, Operand, Symbol, Vector
 
@@ -117,6 +117,8 @@ def _bind_memory(machine: Machine, at: Instruction, match: re.Match[str]) -> Act
 
     def run(lanes: Lanes) -> None:
         place = place_of(lanes)
+        if reads and machine.pending and not is_global:
+            machine.shared.refuse_on_its_way(lanes, place, total)
         for index, write in enumerate(writes):
             values = memory.load(lanes, place.moved(index * size), size, machine.step)
             write(lanes, values.view(DTYPES[kind]))
@@ -138,11 +140,13 @@ def _bind_copy(machine: Machine, at: Instruction) -> Action:
 
     def start(lanes: Lanes) -> None:
         to = machine.shared.place(lanes, targets(lanes), size)
+        if machine.pending:
+            machine.shared.refuse_on_its_way(lanes, to, size)
         from_place = machine.memory.place(lanes, sources(lanes), size)
         for part in range(0, size, 4):
             values = machine.memory.load(lanes, from_place.moved(part), 4, machine.step)
             machine.shared.store(lanes, to.moved(part), 4, values, machine.step)
-            machine.shared.mark(to.positions + part, 4, written=False)
+            machine.shared.mark(to.positions + part, 4, ON_ITS_WAY)
         threads = machine.all_threads[lanes]
         machine.pending.append(PendingCopy(threads, to, size, machine.copy_group[threads]))
 
@@ -172,7 +176,7 @@ def _bind_wait(machine: Machine, at: Instruction) -> Action:
             done = waiting[copy.threads] & (everything | (copy.groups < machine.copy_group[copy.threads] - allowed))
             threads, positions = copy.threads[done], copy.place.positions[done]
             for part in range(0, copy.size, 4):
-                machine.shared.mark(positions + part, 4, written=True)
+                machine.shared.mark(positions + part, 4, 1)
                 if machine.shared.races:
                     machine.shared.races.write(threads, positions + part, 4, copy.place.extent, machine.step)
             if not done.all():

@@ -1,4 +1,5 @@
-"""Global and shared memory, with a shadow byte for every byte: 1 where something has been written.
+"""Global and shared memory, with a shadow byte for every byte: 1 where something has been written, 2 where an
+asynchronous copy is on its way.
 
 Global buffers live at addresses 4 GiB apart, so that a pointer that runs out of its buffer, by however much, cannot
 land in another one. A buffer's contents may be unwritten (poisoned); reading it before a write is a finding.
@@ -19,6 +20,7 @@ from gpu_tasks.devices.emulated.races import RaceDetector
 Lanes = Any  # indices of the active threads, ascending, or slice(None) for all of them
 RAW_TYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 WRITTEN = {size: int.from_bytes(b"\1" * size, "little") for size in RAW_TYPES}
+ON_ITS_WAY = 2
 POISON_BYTE = 0xA5
 BUFFER_SPACING = 1 << 32
 
@@ -85,15 +87,22 @@ class Memory:
         if self.races:
             self.races.write(lanes, place.positions, size, place.extent, step)
         self._data[size][place.positions // size] = values
-        self.mark(place.positions, size, written=True)
+        self.mark(place.positions, size, 1)
 
     def describe(self, position: int) -> tuple[int, str]:
         """Byte offset and name of the buffer or shared memory that a position in the flat data belongs to."""
         raise NotImplementedError
 
-    def mark(self, positions: npt.NDArray[np.int64], size: int, *, written: bool) -> None:
-        """Set whether bytes count as written."""
-        self._written[size][positions // size] = WRITTEN[size] if written else 0
+    def mark(self, positions: npt.NDArray[np.int64], size: int, shadow: int) -> None:
+        """Set the shadow of bytes: 1, written, or ``ON_ITS_WAY``."""
+        self._written[size][positions // size] = WRITTEN[size] * shadow
+
+    def refuse_on_its_way(self, lanes: Lanes, place: Place, size: int) -> None:
+        """Refuse a store of ``size`` bytes to where an asynchronous copy has not been waited for."""
+        hit = (self.written[place.positions[:, None] + np.arange(size)] == ON_ITS_WAY).any(axis=1)
+        if hit.any():
+            message = "store to where an asynchronous copy is still on its way"
+            raise fault_at("copy_overwritten", message, lanes, hit, place)
 
 
 class GlobalMemory(Memory):
@@ -141,13 +150,20 @@ class GlobalMemory(Memory):
             buffer.settled = not buffer.writable and bool(self.written[buffer.start :][: buffer.size].all())
 
     def place(self, lanes: Lanes, addresses: Array, size: int, *, store: bool = False, constant: bool = False) -> Place:
-        """Check bounds and permissions of an access to 64-bit ``addresses``, all in the buffer of the lowest."""
+        """Check bounds and permissions of an access to 64-bit ``addresses``, all in the buffer nearest the lowest."""
         low, high = int(addresses.min()), int(addresses.max())
-        number = low // BUFFER_SPACING
-        buffer = self.buffers[number - 1] if 1 <= number <= len(self.buffers) else Buffer("no buffer", 0, 0, 0)
+        number = (low + BUFFER_SPACING // 2) // BUFFER_SPACING  # a buffer's share reaches as far below it as above
+        if not 1 <= number <= len(self.buffers):
+            first = int(np.argmin(addresses))
+            message = f"{size} bytes at {low:#x}, outside every buffer"
+            raise Fault("out_of_bounds", message, thread_of(lanes, first))
+        buffer = self.buffers[number - 1]
         positions = (addresses - np.uint64(buffer.address)).astype(np.int64) + buffer.start
         extent = (low - buffer.address + buffer.start, high - buffer.address + buffer.start + size)
         place = Place(positions, extent, buffer.settled, buffer.name, addresses, buffer.address)
+        if low < buffer.address:
+            message = f"{size} bytes before the start"
+            raise fault_at("out_of_bounds", message, lanes, addresses < buffer.address, place)
         check_access(lanes, place, size, buffer.size)
         if store and not buffer.writable:
             raise fault_at("read_only_write", "write to a read-only buffer", lanes, addresses >= 0, place)

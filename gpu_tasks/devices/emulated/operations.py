@@ -3,7 +3,8 @@
 A mnemonic that is not in ``OPERATIONS``, ``WARP_OPERATIONS`` or ``instructions`` does not exist here. Floats carry
 ``.rn`` because without it ptxas may contract operations and the text would not fix the result. numpy's float32
 ``+ - *`` and ``sqrt`` are IEEE 754 round-to-nearest-even with subnormals, which is what the instructions without
-``.ftz`` do. A result of a wider type is rounded once, when it is stored to the destination register.
+``.ftz`` do. Float arithmetic is rounded once, to float32, and a result that is not a number has the one bit pattern
+that hardware gives it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ DTYPES: dict[str, type[np.generic]] = {
 }
 
 WARP = 32
+_NOT_A_NUMBER = np.uint32(0x7FFFFFFF).view(np.float32)  # PTX ISA, floating point: the canonical one
 _SMALLEST_NORMAL = 2.0**-126
 _BELOW_FLOAT32 = np.int64(0x1FFFFFFF)  # bits of a float64 significand that float32 has no room for
 _HALFWAY = np.int64(0x10000000)
@@ -77,6 +79,17 @@ def _add_to_odd(a: Array, b: Array) -> Array:
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """Evaluate in float64 and round once more: innocuous for one division, as 53 >= 2 * 24 + 2."""
     return lambda *operands: function(*[np.asarray(x, dtype=np.float64) for x in operands])
+
+
+def _canonical(function: Callable[..., Array]) -> Callable[..., Array]:
+    """float32 results, all that are not numbers with the same bits."""
+
+    def evaluate(*operands: Array) -> Array:
+        result = np.asarray(function(*operands), np.float32)
+        odd = np.isnan(result)
+        return np.where(odd, _NOT_A_NUMBER, result) if odd.any() else result
+
+    return evaluate
 
 
 def _shift_left(value: Array, amount: Array) -> Array:
@@ -135,16 +148,16 @@ def _table() -> dict[str, Operation]:
     def define(mnemonic: str, result: str, operands: str, function: Callable[..., Any]) -> None:
         table[mnemonic] = Operation(result, tuple(operands.split()), function)
 
-    define("add.rn.f32", "f32", "f32 f32", np.add)
-    define("sub.rn.f32", "f32", "f32 f32", np.subtract)
-    define("mul.rn.f32", "f32", "f32 f32", np.multiply)
-    define("fma.rn.f32", "f32", "f32 f32 f32", fused_multiply_add)
-    define("div.rn.f32", "f32", "f32 f32", _in_float64(np.divide))
-    define("rcp.rn.f32", "f32", "f32", _in_float64(np.reciprocal))
-    define("sqrt.rn.f32", "f32", "f32", np.sqrt)
+    define("add.rn.f32", "f32", "f32 f32", _canonical(np.add))
+    define("sub.rn.f32", "f32", "f32 f32", _canonical(np.subtract))
+    define("mul.rn.f32", "f32", "f32 f32", _canonical(np.multiply))
+    define("fma.rn.f32", "f32", "f32 f32 f32", _canonical(fused_multiply_add))
+    define("div.rn.f32", "f32", "f32 f32", _canonical(_in_float64(np.divide)))
+    define("rcp.rn.f32", "f32", "f32", _canonical(_in_float64(np.reciprocal)))
+    define("sqrt.rn.f32", "f32", "f32", _canonical(np.sqrt))
     define("neg.f32", "f32", "f32", np.negative)
     define("abs.f32", "f32", "f32", np.abs)
-    define("lg2.approx.f32", "f32", "f32", _base_2_logarithm)
+    define("lg2.approx.f32", "f32", "f32", _canonical(_base_2_logarithm))
 
     for kind in ("u32", "s32", "u64", "s64"):
         define(f"add.{kind}", kind, f"{kind} {kind}", np.add)

@@ -244,7 +244,11 @@ def test_a_launch_that_cannot_work_is_refused(folder: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--variant", ""], "bad_kernel_manifest", "variant: expected class_blocks or fused or record, found"),
+        (
+            ["--variant", ""],
+            "bad_kernel_manifest",
+            "class_blocks or fused or record, found an empty name",
+        ),
         (["--variant", "fastest"], "bad_kernel_manifest", "variant: expected class_blocks or fused or record"),
         (["--ptx", "nowhere.ptx"], "kernel_file_unreadable", "nowhere.ptx: expected a readable file"),
         (["--ptx", "gpu_tasks/payload/original/draw-00.npz"], "kernel_file_not_text", "draw-00.npz: expected ASCII"),

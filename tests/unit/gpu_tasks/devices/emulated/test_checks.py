@@ -26,7 +26,7 @@ def check_line(found: KernelFinding, text: str, pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "thread", "offset"),
-    [("[%rd2+4]", 31, 128), ("[%rd2+-4]", 0, -4), ("[%rd2+4000000000]", 0, 4000000000)],
+    [("[%rd2+4]", 31, 128), ("[%rd2+-4]", 0, -4), ("[%rd2+2000000000]", 0, 2000000000), ("[%rd2+-2000]", 0, -2000)],
 )
 def test_an_address_outside_its_buffer_is_found_however_far_it_is(address, thread, offset):
     text = module(f"{OWN_WORD}\nld.global.u32 %r6, {address};", parameters="out more")
@@ -34,13 +34,22 @@ def test_an_address_outside_its_buffer_is_found_however_far_it_is(address, threa
     found = found_in(text, inputs={"more": np.zeros(32, np.uint32)})
     check_line(found, text, "^ld.global")
     assert (found.code, found.block, found.thread) == ("out_of_bounds", 0, thread)
-    if offset >= 0:
-        assert found.address == offset
+    assert found.address == offset
+    assert found.message.endswith(f"(byte {offset} of out)")
+
+
+def test_an_access_before_a_buffer_names_that_one_and_not_its_neighbour():
+    body = f"{OWN_WORD} ld.param.u64 %rd3, [more];\nst.global.u32 [%rd2], %r0; ld.global.u32 %r6, [%rd3+-4];"
+    found = found_in(module(body, parameters="out more"), inputs={"more": np.zeros(32, np.uint32)})
+    assert (found.code, found.address) == ("out_of_bounds", -4)
+    assert found.message.endswith("4 bytes before the start (byte -4 of more)")
 
 
 def test_a_null_pointer_is_outside():
     text = module(f"{OWN_WORD}\nmov.u64 %rd3, 0;\nst.global.u32 [%rd3], %r0;")
-    assert found_in(text).code == "out_of_bounds"
+    found = found_in(text)
+    assert (found.code, found.thread, found.address) == ("out_of_bounds", 0, None)
+    assert found.message.endswith("4 bytes at 0x0, outside every buffer")
 
 
 def test_shared_memory_ends_with_its_block():
@@ -120,6 +129,27 @@ def test_an_asynchronous_copy_that_is_not_waited_for_is_found(old, new, code):
     assert found.value.code == code
     text = module(COPY.replace(old, new), parameters="out x", shared=WORDS)
     check_line(found.value, text, "^ld.shared")
+
+
+@pytest.mark.parametrize(
+    ("old", "store"),
+    [
+        ("cp.async.commit_group;", "st.shared.u32 [%r5], %r0;"),  # the very thread that copies
+        ("cp.async.commit_group;", "xor.b32 %r6, %r5, 4; st.shared.u32 [%r6], %r0;"),
+        ("cp.async.wait_group 0;", "st.shared.u16 [%r5+2], %r0;"),
+        ("cp.async.wait_group 0;", "cp.async.ca.shared.global [%r5], [%rd4], 4;"),
+    ],
+)
+@pytest.mark.parametrize("check_races", [True, False])
+def test_a_store_to_where_a_copy_is_on_its_way_is_found(old, store, check_races):
+    text = module(COPY.replace(old, f"\n{store}\n{old}"), parameters="out x", shared=WORDS)
+    with pytest.raises(KernelFinding) as found:
+        run_small(text, inputs={"x": np.arange(32, dtype=np.uint32)}, check_races=check_races)
+    assert found.value.code in (["copy_overwritten", "race"] if "%r6" in store else ["copy_overwritten"])
+    assert found.value.line == text[: text.index(f"\n{store}\n{old}")].count("\n") + 2
+    later = module(COPY.replace("bar.sync 0;", f"{store}\nbar.sync 0;"), parameters="out x", shared=WORDS)
+    if store.startswith("st"):
+        run_small(later, inputs={"x": np.arange(32, dtype=np.uint32)})
 
 
 def test_the_latest_group_may_still_be_on_its_way():

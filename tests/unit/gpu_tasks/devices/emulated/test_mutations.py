@@ -144,7 +144,8 @@ def test_an_output_one_element_short_is_found():
     kernels, _ = mutated("class_blocks", 1, r"(setp\.lt\.u32 %p\d+, %r\d+, )1000;", r"\g<1>999;")
     found = found_in(kernels)
     assert found.code == "unwritten_output"
-    assert "predictions[999]" in found.message
+    assert found.message == "predictions[999] (byte 3996) has not been written at the end"
+    assert (found.kernel, found.line, found.block, found.thread) == (None, None, None, None)
 
 
 def test_too_little_dynamic_shared_memory_is_found():

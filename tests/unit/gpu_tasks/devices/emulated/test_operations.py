@@ -192,3 +192,43 @@ def test_the_logarithm_is_within_half_a_unit_in_the_last_place():
     exact = np.log2(values.astype(np.float64))
     found = OPERATIONS["lg2.approx.f32"].function(values).astype(F32)
     assert (np.abs(found - exact) <= np.spacing(np.abs(found)) / 2).all()
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "add.rn.f32 %f2, %f0, %f1;",
+        "sub.rn.f32 %f2, %f0, %f1;",
+        "mul.rn.f32 %f2, %f0, %f1;",
+        "div.rn.f32 %f2, %f0, %f1;",
+        "fma.rn.f32 %f2, %f0, %f1, %f1;",
+        "rcp.rn.f32 %f2, %f0;",
+        "sqrt.rn.f32 %f2, %f0;",
+        "lg2.approx.f32 %f2, %f0;",
+    ],
+)
+@pytest.mark.parametrize("operand", ["0fFFC12345", "0f7F812345", "0f7FC00000"])
+def test_a_result_that_is_not_a_number_has_the_bits_that_hardware_gives_it(instruction, operand):
+    body = f"{OWN_WORD} setp.lt.u32 %p0, %r0, 16; mov.f32 %f0, 0f3F800000; mov.f32 %f1, 0f3F800000;"
+    body += f" @%p0 mov.f32 %f0, {operand}; {instruction} st.global.f32 [%rd2], %f2;"
+    found = run_small(module(body))
+    assert (found[:16] == 0x7FFFFFFF).all()
+    assert np.isfinite(found[16:].view(F32)).all()
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "div.rn.f32 %f2, 0f00000000, 0f00000000;",
+        "sub.rn.f32 %f2, 0f7F800000, 0f7F800000;",
+        "sqrt.rn.f32 %f2, 0fBF800000;",
+    ],
+)
+def test_invalid_operations_give_the_same_bits(instruction):
+    assert (run_small(module(f"{OWN_WORD} {instruction} st.global.f32 [%rd2], %f2;")) == 0x7FFFFFFF).all()
+
+
+def test_moving_and_selecting_keep_the_bits_of_what_is_not_a_number():
+    body = f"""{OWN_WORD} setp.lt.u32 %p0, %r0, 32; mov.f32 %f0, 0fFF812345;
+    selp.f32 %f1, %f0, %f0, %p0; st.global.f32 [%rd2], %f1;"""
+    assert (run_small(module(body)) == 0xFF812345).all()
