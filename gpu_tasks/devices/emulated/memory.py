@@ -99,10 +99,13 @@ class Memory:
 
     def refuse_on_its_way(self, lanes: Lanes, place: Place, size: int) -> None:
         """Refuse a store of ``size`` bytes to where an asynchronous copy has not been waited for."""
-        hit = (self.written[place.positions[:, None] + np.arange(size)] == ON_ITS_WAY).any(axis=1)
-        if hit.any():
-            message = "store to where an asynchronous copy is still on its way"
-            raise fault_at("copy_overwritten", message, lanes, hit, place)
+        unit = min(size, 8)
+        shadows, bits = self._written[unit], RAW_TYPES[unit](WRITTEN[unit] * ON_ITS_WAY)
+        for part in range(0, size, unit):
+            hit = (shadows[(place.positions + part) // unit] & bits) != 0
+            if hit.any():
+                message = "store to where an asynchronous copy is still on its way"
+                raise fault_at("copy_overwritten", message, lanes, hit, place)
 
 
 class GlobalMemory(Memory):

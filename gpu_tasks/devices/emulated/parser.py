@@ -132,7 +132,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text, self._position, self._counted, self._line = text, 0, 0, 1
         self._names: set[str] = set()  # of parameters, shared variables and labels
-        self._used: set[str] = set()  # registers and symbols, by instructions so far
+        self._used: set[str | None] = set()  # registers and symbols, by instructions so far
 
     def module(self) -> Kernel:
         found: dict[str, str | None] = {}
@@ -186,7 +186,7 @@ class _Parser:
             match = self._need(_INSTRUCTION, "a declaration, a label or an instruction")
             guard = (match[2], match[1] == "!") if match[2] else None
             kernel.code.append(Instruction(self._line, match[3], self._operands(match[4]), guard))
-            self._used |= set(_USED.findall(match[0]))
+            self._used |= {match[2], *_USED.findall(match[4])}
 
     def _operands(self, text: str) -> tuple[Operand, ...]:
         operands: list[Operand] = []

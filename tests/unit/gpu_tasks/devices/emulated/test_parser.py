@@ -184,6 +184,8 @@ ACCEPTED = [
     "ld.global.v2.u64 {%rd1, %rd2}, [%rd0];",
     ".shared .align 256 .b8 a[8]; mov.u32 %r0, a;",
     "small: bra small;",
+    "mov.u32 %r0, 1; .shared .align 4 .b8 mov[8]; mov.u32 %r0, mov;",
+    "@%p0 mov.u32 %r0, 0x1A; .shared .align 4 .b8 x1A[8]; mov.u32 %r0, x1A;",
     "bra on;\non:",
 ]
 STRICTER = {  # ptxas accepts these: no difference of opinion, just outside the subset
@@ -234,6 +236,44 @@ def test_ptxas_refuses_nothing_that_is_accepted_here(body, tmp_path):
         assert by_ptxas == (body in STRICTER)
     else:
         assert by_ptxas
+
+
+HEADERS = [
+    (".version 7.0", ".version 7.8", True),
+    (".version 7.0", ".version 8.8", True),
+    (".version 7.0\n.target sm_80", ".version 7.8\n.target sm_90", True),
+    (".param .u64 out", "", True),
+    (".param .u64 out", ".param .u64 out, .param .u64 more", True),
+    (".visible", ".extern .shared .align 128 .b8 d[];\n.visible", True),
+    (".version 7.0", ".version 6.5", False),
+    (".version 7.0", ".version 7.9", False),
+    (".version 7.0", ".version 8.9", False),
+    (".version 7.0\n.target sm_80", ".version 7.7\n.target sm_90", False),
+    (".param .u64 out", ".param .u64 out,", False),
+    (".param .u64 out", ", .param .u64 out", False),
+    (".param .u64 out", ".param .u64 out .param .u64 more", False),
+    (".param .u64 out", ".param .u64 out, .param .u64 out", False),
+    (".visible", ".extern .shared .align 48 .b8 d[];\n.visible", False),
+    (".visible", ".extern .shared .align 0 .b8 d[];\n.visible", False),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "accepted"), HEADERS)
+def test_headers_are_accepted_or_refused(old, new, accepted):
+    text = module("").replace(old, new)
+    if accepted:
+        parse(text)
+        return
+    with pytest.raises(PtxError):
+        parse(text)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed: its verdicts are not compared")
+@pytest.mark.parametrize(("old", "new", "accepted"), HEADERS)
+def test_ptxas_says_the_same_of_headers(old, new, accepted, tmp_path):
+    (tmp_path / "text.ptx").write_text(module("").replace(old, new), encoding="utf-8")
+    command = ["ptxas", "-arch=sm_90", str(tmp_path / "text.ptx"), "-o", str(tmp_path / "out")]
+    assert (subprocess.run(command, capture_output=True, check=False).returncode == 0) == accepted
 
 
 SMALL = module("mov.u32 %r0, %tid.x;\n@%p0 bra on;\nadd.u32 %r1, %r0, 0x1F;\non:\nst.shared.f32 [%r0+4], %f0;")
