@@ -11,6 +11,7 @@ from pathlib import Path
 
 MARKER = "NIGHTLY_STACK"
 _PR_SET_PDEATHSIG = 1
+_SESSIONS = "sessions"
 
 
 def die_with_parent(sent: signal.Signals) -> Callable[[], None]:
@@ -26,9 +27,25 @@ def die_with_parent(sent: signal.Signals) -> Callable[[], None]:
     return prepare
 
 
+def remember_session(home: Path, leader: int) -> None:
+    """Note that ``leader`` leads a session of this installation, so that what it leaves behind can be found."""
+    with (home / _SESSIONS).open("a") as stream:
+        stream.write(f"{_boot()} {leader}\n")
+
+
+def forget_sessions(home: Path) -> None:
+    """Nothing of this installation runs any more."""
+    (home / _SESSIONS).unlink(missing_ok=True)
+
+
 def marked(home: Path) -> list[int]:
-    """Pids, other than this one, that carry the marker of this installation in their environment."""
+    """Pids, other than this one, of this installation's processes.
+
+    They carry its marker in their environment. Airflow closes the environment of some of its processes to everybody
+    but root; those are known by the session that they were started in and by their name.
+    """
     wanted = f"{MARKER}={home}".encode()
+    sessions = _remembered_sessions(home)
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -36,9 +53,33 @@ def marked(home: Path) -> list[int]:
         try:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
+        except PermissionError:
+            if _is_airflow_of(entry, sessions):
+                found.append(int(entry.name))
         except OSError:
-            continue  # gone meanwhile, or another user's
+            continue  # gone meanwhile
     return found
+
+
+def _is_airflow_of(entry: Path, sessions: set[int]) -> bool:
+    """By ``/proc/PID/stat``, which everybody may read: ``pid (name) state ppid pgrp session ...``."""
+    try:
+        name, _, fields = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    return name.startswith("airflow") and fields.split()[0] != "Z" and int(fields.split()[3]) in sessions
+
+
+def _remembered_sessions(home: Path) -> set[int]:
+    try:
+        lines = [line.split() for line in (home / _SESSIONS).read_text().splitlines()]
+    except OSError:
+        return set()
+    return {int(line[1]) for line in lines if len(line) == 2 and line[0] == _boot() and line[1].isdecimal()}
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def end(pids: Iterable[int], grace_s: float) -> None:

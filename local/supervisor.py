@@ -158,6 +158,7 @@ class Supervisor:
     def _end_leftovers(self) -> None:
         """End what a supervisor that was killed left behind."""
         processes.end(processes.marked(self.home.folder), grace_s=2)
+        processes.forget_sessions(self.home.folder)
         if self.cluster:
             self.cluster.stop()
 
@@ -188,7 +189,9 @@ class Supervisor:
         self._components["dag-processor"] = self._start_component("dag-processor")
 
     def _start_component(self, name: str) -> subprocess.Popen[bytes]:
-        return airflow.start(name, self._environment, self.home.logs / f"{name}.log")
+        process = airflow.start(name, self._environment, self.home.logs / f"{name}.log")
+        processes.remember_session(self.home.folder, process.pid)
+        return process
 
     def _wait_until_healthy(self, client: Airflow) -> None:
         deadline = time.monotonic() + HEALTH_TIMEOUT_S

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from local import processes
 
 SLEEP = [sys.executable, "-c", "print('up', flush=True); import time; time.sleep(60)"]
@@ -65,3 +67,45 @@ def test_child_dies_when_its_parent_is_killed() -> None:
     while processes.is_alive(child) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not processes.is_alive(child)
+
+
+NAMED = """
+import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)  # PR_SET_NAME
+libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: the environment is closed to everybody but root, as Airflow does it
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_process_with_a_closed_environment_is_known_by_session_and_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_bytes = Path.read_bytes
+
+    def closed(path: Path) -> bytes:  # root may read it all the same
+        if path.name == "environ":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", closed)
+    names = ("airflow worker", "airflow worker", "somebody's")
+    started = [
+        subprocess.Popen([sys.executable, "-c", NAMED, name], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        for name in names
+    ]
+    try:
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+        assert processes.marked(tmp_path) == []
+        processes.remember_session(tmp_path, started[0].pid)
+        processes.remember_session(tmp_path, started[2].pid)
+        assert processes.marked(tmp_path) == [started[0].pid]
+        processes.forget_sessions(tmp_path)
+        assert processes.marked(tmp_path) == []
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
