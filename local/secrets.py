@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -56,4 +57,7 @@ def _write(path: Path, values: Secrets) -> None:
         json.dump(asdict(values), stream, indent=2)
         stream.flush()
         os.fsync(stream.fileno())
-    temporary.replace(path)
+    # A link, not a rename: of two first clients at once, the later one must not replace what the server was made with.
+    with suppress(FileExistsError):
+        os.link(temporary, path)
+    temporary.unlink()

@@ -97,6 +97,16 @@ def test_secrets_are_made_once_and_readable_by_their_owner_alone(tmp_path: Path)
     assert len({first.postgres_admin, first.owner, first.writer, first.reader}) == 4
 
 
+def test_of_two_first_clients_at_once_the_first_ones_secrets_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secrets.json"
+    first = secrets.load(path)
+    monkeypatch.setattr(Path, "exists", lambda _: False)  # as the second one saw it
+    assert secrets.load(path) == first
+    assert [found.name for found in tmp_path.iterdir()] == ["secrets.json"]
+
+
 def test_a_users_server_gets_two_databases_named_after_its_dsn() -> None:
     target = databases("postgresql://boss:p%40ss@db.example:6432/perf?sslmode=require", SECRETS, embedded=False)
     assert (target.results, target.airflow_database) == ("perf", "perf_airflow")
