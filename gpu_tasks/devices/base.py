@@ -6,12 +6,14 @@ The order of calls mirrors a CUDA graph's life: ``load`` inputs into preallocate
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.records import DeviceFingerprint, KernelIdentity, Reason
 
 
@@ -60,6 +62,15 @@ class Device(Protocol):
         """Copies of named intermediate values of the latest run, as ``Workload.intermediates`` names them.
 
         Null where the kernels keep none that could be compared.
+        """
+
+    def instruments(self) -> Instruments | Reason:
+        """What energy is measured with here, or why it cannot be."""
+
+    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
+        """``replay`` of a control: a graph of the same shape whose kernels spin on one warp, about ``replay_s`` long.
+
+        Raises ``BadInput`` (``no_control``) on a device without energy, where it would serve nothing.
         """
 
     def close(self) -> None:

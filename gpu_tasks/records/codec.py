@@ -177,6 +177,6 @@ def _decode_dataclass(value: Any, cls: type, source: str, where: str) -> Any:
     for item in fields:
         if item.name in value:
             arguments[item.name] = _decode(value[item.name], hints[item.name], source, f"{where}.{item.name}")
-        elif item.default_factory is dataclasses.MISSING:
+        elif item.default_factory is dataclasses.MISSING and item.default is dataclasses.MISSING:
             raise BadInput("bad_record", f"{source}: {where}.{item.name}: expected a value, found nothing")
     return cls(**arguments)

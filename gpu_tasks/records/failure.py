@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_tasks.records.codec import utc_now
-from gpu_tasks.records.model import ProvisionRecord, Reason, RoundRecord, RunRecord, ValidationRecord, VerifyRecord
+from gpu_tasks.records.energy import TelemetryRecord
+from gpu_tasks.records.model import ProvisionRecord, RoundRecord, RunRecord, ValidationRecord, VerifyRecord
 from gpu_tasks.records.outcomes import Outcome
+from gpu_tasks.records.reason import Reason
 
 RECORDS: Mapping[str, tuple[str, type[Any]]] = {
     "provision": ("provision", ProvisionRecord),
     "verify": ("verify", VerifyRecord),
     "validate": ("validation", ValidationRecord),
+    "telemetry": ("telemetry", TelemetryRecord),
     "measure": ("round", RoundRecord),
     "summarise": ("run", RunRecord),
 }

@@ -14,17 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_tasks.records.energy import (
+    EnergyMeasurement,
+    FigureSummary,
+    GateResult,
+    IdleWindow,
+    TelemetryRecord,
+    WindowEdge,
+)
 from gpu_tasks.records.outcomes import Outcome
+from gpu_tasks.records.reason import Reason
 
 FORMAT = "kernel-nightly/1"
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why something is not ok: a documented snake_case ``code`` and a one-line ``message``."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class ProvisionRecord:
     """The device chosen, the kernel it will run and the environment the tasks run in.
 
     ``environment_differences`` are against the shipped baseline of the same workload and kind of device, and empty
-    where none is shipped (no CPU has one) as well as where nothing differs.
+    where none is shipped (no CPU has one) as well as where nothing differs. ``protocol`` is the one that rounds on this
+    device use unless the request names another.
     """
 
     kind: str  # "provision"
@@ -97,6 +99,7 @@ class ProvisionRecord:
     environment: EnvironmentFingerprint | None
     kernel: KernelIdentity | None
     environment_differences: list[EnvironmentDifference] = field(default_factory=list)
+    protocol: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,40 +193,15 @@ class ValidationRecord:
 
 
 @dataclass(frozen=True)
-class CounterReading:
-    """One reading of the energy counter: mJ since driver load, monotonic seconds at the middle of the call."""
-
-    energy_mj: int
-    time_s: float
-    read_duration_s: float
-
-
-@dataclass(frozen=True)
-class WindowEdge:
-    """One edge of the active window; ``energy_mj`` is null on a device without an energy counter."""
-
-    energy_mj: int | None
-    time_s: float
-    read_duration_s: float
-
-
-@dataclass(frozen=True)
-class IdleWindow:
-    """An idle window: the counter at both ends and the mean power between them."""
-
-    start: CounterReading
-    end: CounterReading
-    power_w: float
-
-
-@dataclass(frozen=True)
 class RoundRecord:
     """One measurement round: raw readings and the figures derived from them (``gpu_tasks.energy.figures``).
 
     ``cuda_ms`` (CUDA-event time a replay), ``wall_ms``, ``gross_mj`` and ``adjusted_mj`` are per replay;
     ``adjusted_mj`` may be negative and is kept so. Energy fields are null with ``energy_reason`` where the
     device has no counter, ``cuda_ms`` is null with ``cuda_ms_reason`` where there are no CUDA events. A round with
-    ``valid`` false has its ``reason`` and stays out of every statistic.
+    ``valid`` false has its ``reason`` and stays out of every statistic. The windows here are always the classic ones;
+    ``adjusted_mj`` is the figure of the round's own ``protocol``, and ``energy`` has every other reading and figure.
+    ``earlier_attempts`` says why the round had to be measured again.
     """
 
     kind: str  # "round"
@@ -251,13 +229,16 @@ class RoundRecord:
     idle_after: IdleWindow | None
     cuda_ms_reason: Reason | None
     energy_reason: Reason | None
+    energy: EnergyMeasurement | None = None
+    earlier_attempts: list[Reason] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Summary:
     """Figures over the validations and the valid rounds of a run.
 
-    Medians are over valid rounds; ``adjusted_mj_sample_sd`` divides by n-1 and is null under two rounds.
+    Medians are over valid rounds; ``adjusted_mj_sample_sd`` divides by n-1 and is null under two rounds. ``energy``
+    summarises each energy figure; the reference load's joules are the mean of before and after the rounds.
     """
 
     draws_expected: int
@@ -277,13 +258,18 @@ class Summary:
     adjusted_mj_max: float | None
     adjusted_mj_sample_sd: float | None
     negative_adjusted_rounds: int | None
+    energy: list[FigureSummary] = field(default_factory=list)
+    reference_joules_per_1e12_operations: float | None = None
 
 
 @dataclass(frozen=True)
 class RunRequest:
     """What was asked for, as the first task of a run accepted it (defaults filled in).
 
-    ``variant`` names the kernels; null: the workload's default. ``accepted_at`` is when the run began.
+    ``variant`` names the kernels; null: the workload's default. ``accepted_at`` is when the run began. ``protocol``
+    null: the device's own. ``inject`` and ``seed`` are the simulated device's. ``reference_bands`` holds, for a model
+    of GPU that no band is shipped for, the joules per 10^12 operations of the reference load (low, high) that accepted
+    runs have shown.
     """
 
     accepted_at: str
@@ -299,18 +285,22 @@ class RunRequest:
     draws: list[int]
     rounds: int
     repeats: int | None
-    protocol: str
+    protocol: str | None
     label: str | None
     note: str | None
+    inject: str | None = None
+    seed: int | None = None
+    reference_bands: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """A whole run: everything the tasks wrote, complete by itself.
 
-    ``outcome`` is the worst of its parts before any comparison with a baseline. ``energy_trust`` is
-    "verified", "unverified" (no telemetry gate vouches for the sensor; ``energy_trust_reason`` says so) or
-    "unavailable" (no counter). Parts that never ran are null or missing from their list.
+    ``outcome`` is the worst of its parts before any comparison with a baseline. ``energy_trust`` is "verified" (every
+    telemetry gate passed), "failed" (one did not), "unverified" (one was not made or could not be checked) or
+    "unavailable" (no counter); ``energy_trust_reason`` says why. ``gates`` are all of the run's. Parts that never ran
+    are null or missing from their list.
     """
 
     kind: str  # "run"
@@ -331,3 +321,10 @@ class RunRecord:
     energy_trust: str
     energy_trust_reason: Reason | None
     provenance: dict[str, Any] = field(default_factory=dict)
+    telemetry: list[TelemetryRecord] = field(default_factory=list)
+    gates: list[GateResult] = field(default_factory=list)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of its rounds: the request's, else the device's, else (nothing was measured) classic."""
+        return self.request.protocol or (self.provision and self.provision.protocol) or "classic"

@@ -1,8 +1,19 @@
-"""Words that both sides must spell alike: kinds of device, protocols, and what a set of draws may be called."""
+"""Words that both sides must spell alike: devices, protocols, figures, gates, what a set of draws may be called."""
 
 from __future__ import annotations
 
 DEVICE_KINDS = ("cuda", "emulated", "reference", "simulated")
-AVAILABLE_DEVICES = ("cuda", "emulated", "reference")  # those that this version can open
-PROTOCOLS = ("classic",)
+AVAILABLE_DEVICES = ("cuda", "emulated", "reference", "simulated")  # those that this version can open
+PROTOCOLS = ("classic", "audited", "interleaved")
+FIGURES = ("classic", "aligned", "audited", "interleaved")
+GATES = (
+    "reference_load",
+    "meters_agree",
+    "sham_window",
+    "round_spread",
+    "sampling",
+    "exclusive",
+    "output_verified",
+)
+TELEMETRY_MOMENTS = ("before", "after")
 PAYLOAD_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # a regular expression for the whole name
