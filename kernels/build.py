@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernels import class_blocks, fused, record
+from kernels import class_blocks, control, fused, record
 
 FOLDER = Path(__file__).resolve().parent / "ptx"
 FORMAT = "kernel-nightly-kernels/1"
@@ -97,10 +97,13 @@ VARIANTS: dict[str, tuple[str, tuple[Source, ...]]] = {
     ),
 }
 
+CONTROL_FILE = "control.ptx"
+
 
 def emit() -> dict[str, str]:
     """File name to content of everything that is pinned."""
     texts = {source.file: source.kernel.ptx() for _, sources in VARIANTS.values() for source in sources}
+    texts[CONTROL_FILE] = control.control.ptx()
     manifest = {
         "format": FORMAT,
         "workload": "qda",
@@ -110,6 +113,7 @@ def emit() -> dict[str, str]:
         "m": QUERIES,
         "default": DEFAULT,
         "variants": {name: _variant(name, texts) for name in VARIANTS},
+        "control": _control(texts[CONTROL_FILE]),
     }
     files = {**texts, "manifest.json": json.dumps(manifest, indent=2) + "\n"}
     sums = "".join(f"{_sha256(content)}  {name}\n" for name, content in sorted(files.items()))
@@ -144,10 +148,23 @@ def _variant(name: str, texts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _launch(source: Source, text: str) -> dict[str, Any]:
-    (entry,) = re.findall(r"\.entry (\w+)\(", text)
+def _control(text: str) -> dict[str, Any]:
     return {
-        "entry": entry,
+        "entry": _entry(text),
+        "ptx": CONTROL_FILE,
+        "sha256": _sha256(text),
+        "ptx_lines": len(text.splitlines()),
+    }
+
+
+def _entry(text: str) -> str:
+    (entry,) = re.findall(r"\.entry (\w+)\(", text)
+    return str(entry)
+
+
+def _launch(source: Source, text: str) -> dict[str, Any]:
+    return {
+        "entry": _entry(text),
         "ptx": source.file,
         "sha256": _sha256(text),
         "ptx_lines": len(text.splitlines()),

@@ -129,6 +129,11 @@ def global_pointer(parameter: Any) -> Register:
     return producing("cvta.to.global.u64", u64)(generic)
 
 
+def value_parameter(parameter: Any) -> Register:
+    """A kernel parameter that is a number under 2**32; like every parameter here it takes 64 bits."""
+    return producing("cvt.u32.u64", u32)(producing("ld.param.u64", u64)(ptx.addr(parameter)))
+
+
 def element(base: Register, index: Register, size: int = 4) -> Register:
     """64-bit address of item ``index`` of ``size`` bytes."""
     return producing("mad.wide.u32", u64)(index, size, base)

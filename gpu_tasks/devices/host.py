@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from gpu_tasks.records import DeviceFingerprint, Reason
+from gpu_tasks.records import BadInput, DeviceFingerprint, Reason
 
 MACHINE_ID = Path("/etc/machine-id")
 CPU_INFO = Path("/proc/cpuinfo")
@@ -27,6 +27,12 @@ def cpu_fingerprint(kind: str) -> DeviceFingerprint:
         energy_counter=False,
         energy_counter_reason=NO_COUNTER,
     )
+
+
+def no_control(kind: str, replay_s: float) -> BadInput:
+    """What a device of ``kind``, which has no counter, says when it is asked for a control of ``replay_s``."""
+    expected = f"control of {replay_s * 1e6:.3g} us: expected a device with an energy counter"
+    return BadInput("no_control", f"{expected}, found {kind}")
 
 
 def machine_uuid() -> str:

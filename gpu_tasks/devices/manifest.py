@@ -82,6 +82,19 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Control:
+    """The kernel of the control, of no variant: one warp that spins, and writes one float32 a lane.
+
+    It takes the address to write to and the number of its iterations (under 2^31), 64 bits each.
+    """
+
+    entry: str
+    ptx: str
+    sha256: str | None
+    ptx_lines: int
+
+
+@dataclass(frozen=True)
 class KernelManifest:
     """All variants for one workload size: ``n`` training samples, ``m`` queries."""
 
@@ -93,6 +106,7 @@ class KernelManifest:
     m: int
     default: str
     variants: dict[str, Variant]
+    control: Control | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,14 @@ def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tu
     return kernels
 
 
+def load_control(manifest: Path = COMMITTED) -> tuple[Control, str]:
+    """The control kernel and its text: the committed one, whatever kernels it is a control for."""
+    control = read_manifest(manifest).control
+    if control is None:
+        _refuse(manifest, "control", "the control kernel", "none")
+    return control, _pinned_text(manifest.parent / control.ptx, control)
+
+
 def read_manifest(path: Path) -> KernelManifest:
     """Read and check a manifest; raises ``BadInput`` naming file and field."""
     manifest = from_json(_read(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
@@ -179,6 +201,8 @@ def read_manifest(path: Path) -> KernelManifest:
         _refuse(path, "default", "the name of a variant", manifest.default)
     for name, variant in manifest.variants.items():
         _check_variant(path, name, variant, manifest)
+    if manifest.control is not None:
+        _check_file(path, "control.ptx", manifest.control.ptx)
     return manifest
 
 
@@ -197,8 +221,7 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
         _refuse(path, f"variants.{name}.launches", "entries with different names", "one name twice")
     for index, launch in enumerate(variant.launches):
         where = f"variants.{name}.launches[{index}]"
-        if Path(launch.ptx).name != launch.ptx or not launch.ptx.endswith(".ptx"):
-            _refuse(path, f"{where}.ptx", "the name of a .ptx file beside the manifest", launch.ptx)
+        _check_file(path, f"{where}.ptx", launch.ptx)
         _check_launch(path, where, launch)
         for parameter in launch.parameters:
             field = f"{where}.parameters.{parameter.name}"
@@ -212,6 +235,11 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
     for role in required:
         if roles.count(role) != 1:
             _refuse(path, f"variants.{name}", f"one buffer of role {role}", roles.count(role))
+
+
+def _check_file(path: Path, field: str, name: str) -> None:
+    if Path(name).name != name or not name.endswith(".ptx"):
+        _refuse(path, field, "the name of a .ptx file beside the manifest", name)
 
 
 def _check_launch(path: Path, where: str, launch: Launch) -> None:
@@ -242,7 +270,7 @@ def _check_parameter(path: Path, field: str, parameter: Parameter) -> None:
         _refuse(path, f"{field}.shape", f"positive sizes and at most {MAX_BUFFER_BYTES} bytes", parameter.shape)
 
 
-def _pinned_text(path: Path, launch: Launch) -> str:
+def _pinned_text(path: Path, launch: Launch | Control) -> str:
     text = _read(path, MAX_PTX_BYTES)
     if launch.sha256 is None:
         return text

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
-from gpu_tasks.devices.host import cpu_fingerprint
+from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
 from gpu_tasks.workloads.base import Labels, Workload
@@ -106,6 +107,14 @@ class ReferenceQda:
     def intermediates(self) -> dict[str, Float32Array] | None:
         """Class means (10, 9) and scores (m, 10) of the latest run."""
         return {"means": self._scratch["mean"].copy(), "scores": self._scratch["scores"].T.copy()}
+
+    def instruments(self) -> Instruments | Reason:
+        """Why there are none: a CPU device has no energy counter."""
+        return NO_COUNTER
+
+    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
+        """Raises ``BadInput``: a control is there to be compared in energy."""
+        raise no_control(self.kind, replay_s)
 
     def close(self) -> None:
         """Drop the graph; the arrays go with the object."""

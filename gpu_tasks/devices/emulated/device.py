@@ -6,6 +6,7 @@ them, so that replays after other inputs have been loaded do what a replayed CUD
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,11 @@ from gpu_tasks.devices.emulated.findings import Fault, KernelFinding, LaunchErro
 from gpu_tasks.devices.emulated.machine import Machine
 from gpu_tasks.devices.emulated.memory import Buffer, GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
-from gpu_tasks.devices.host import cpu_fingerprint
+from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
 from gpu_tasks.devices.inputs import check_draw, check_kernel_size
 from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.status import check_predictions, check_status
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
 from gpu_tasks.workloads.base import Workload
 
@@ -111,6 +113,14 @@ class EmulatedQda:
     def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
         """None: what the kernels keep is relative to centres of their own."""
         return None
+
+    def instruments(self) -> Instruments | Reason:
+        """Why there are none: a CPU device has no energy counter."""
+        return NO_COUNTER
+
+    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
+        """Raises ``BadInput``: a control is there to be compared in energy."""
+        raise no_control(self.kind, replay_s)
 
     def close(self) -> None:
         """Nothing to free."""

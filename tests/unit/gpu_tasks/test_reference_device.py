@@ -168,6 +168,15 @@ def test_a_class_singular_in_float32_is_an_error_of_ours() -> None:
         device.eager()
 
 
+def test_cpu_devices_measure_no_energy_and_say_why(device: ReferenceQda, qda: Workload) -> None:
+    for each in (device, EmulatedQda(qda, check_races=False)):
+        assert each.instruments() == each.fingerprint().energy_counter_reason == host.NO_COUNTER
+        expected = rf"control of 16\.4 us: expected a device with an energy counter, found {each.kind}$"
+        with pytest.raises(BadInput, match=expected) as refused:
+            each.control(16.39e-6)
+        assert refused.value.code == "no_control"
+
+
 @pytest.mark.parametrize(
     ("requested", "kind"), [("auto", "emulated"), ("emulated", "emulated"), ("reference", "reference")]
 )

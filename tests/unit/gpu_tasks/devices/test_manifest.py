@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_tasks.devices.manifest import COMMITTED, load_kernels
+from gpu_tasks.devices.manifest import COMMITTED, load_control, load_kernels
 from gpu_tasks.records import BadInput, VerificationMismatch
 
 
@@ -111,6 +111,8 @@ BAD_FIELDS = {
     "target": (lambda m: m.update(target="sm_75"), "target"),
     "ptx version": (lambda m: m.update(ptx_version="7"), "ptx_version"),
     "ptx lines": (lambda m: launch_of(m).update(ptx_lines=-1), "ptx_lines"),
+    "control outside": (lambda m: m["control"].update(ptx="../control.ptx"), "control.ptx"),
+    "control field": (lambda m: m["control"].update(grid=[1, 1, 1]), "control.grid"),
     "no status": (lambda m: launch_of(m)["parameters"].pop(), "class_blocks"),
 }
 
@@ -143,6 +145,19 @@ def test_hash_and_lines_are_not_asked_of_a_replaced_file(folder):
     changed = folder / "mine.ptx"
     changed.write_text((folder / "class_blocks_train.ptx").read_text() + "// mine\n")
     assert load_kernels(folder / "manifest.json", ptx=(changed,)).texts[0].endswith("// mine\n")
+
+
+def test_the_control_is_pinned_and_needed_only_where_it_is_used(folder):
+    control, text = load_control(folder / "manifest.json")
+    assert (control.ptx, text) == ("control.ptx", (folder / "control.ptx").read_text())
+    (folder / "control.ptx").write_text(text.replace("0f40700000", "0f40600000"))
+    with pytest.raises(VerificationMismatch, match=r"control\.ptx: sha256: expected") as refused:
+        load_control(folder / "manifest.json")
+    assert refused.value.code == "ptx_changed"
+    without = rewrite(folder, lambda m: m.pop("control"))
+    assert load_kernels(without).variant == "class_blocks"
+    with pytest.raises(BadInput, match=r"manifest\.json: control: expected the control kernel, found none"):
+        load_control(without)
 
 
 def test_an_empty_variant_is_not_the_default():
