@@ -91,7 +91,7 @@ class NvmlLibraryNotFound(NvmlFailure):
 
 
 class NvmlFunctionNotFound(NvmlUnavailable):
-    value, name, words = 13, "NVML_ERROR_FUNCTION_NOT_FOUND", "the driver is too old for this function"
+    value, name, words = 13, "NVML_ERROR_FUNCTION_NOT_FOUND", "the driver, or nvidia-ml-py, is too old for this"
 
 
 class NvmlCorruptedInforom(NvmlFailure):
