@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.cuda.selection import auto_means_cuda
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels
 from gpu_tasks.records import DEVICE_KINDS, BadInput
 from gpu_tasks.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 
 
 @dataclass(frozen=True)
@@ -27,30 +32,69 @@ class KernelChoice:
         return load_kernels(self.manifest, self.variant, self.ptx)
 
 
-def _open_reference(workload: Workload, kernels: KernelChoice) -> Device:
+@dataclass(frozen=True)
+class Simulation:
+    """The simulated board: what it is told to show, and the seed of its noise.
+
+    All devices that are opened with one object are kernels on one board; the first of them has the effects on time and
+    energy (``gpu_tasks.devices.simulated``).
+    """
+
+    inject: str | None = None
+    seed: int = 0
+    tick_period_s: float = 0.1
+
+    @cached_property
+    def gpu(self) -> SimulatedGpu:
+        """The board, made when it is first asked for; raises ``BadInput`` (``bad_inject``)."""
+        from gpu_tasks.energy.simulation.effects import parse_effects
+        from gpu_tasks.energy.simulation.gpu import SimulatedGpu
+
+        return SimulatedGpu(effects=parse_effects(self.inject), seed=self.seed, tick_period_s=self.tick_period_s)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What a device is opened with; each kind takes what it has a use for."""
+
+    workload: Workload
+    kernels: KernelChoice
+    simulation: Simulation
+
+
+def _open_reference(wanted: _Wanted) -> Device:
     from gpu_tasks.devices.reference import ReferenceQda
 
+    kernels = wanted.kernels
     if kernels.variant is not None or kernels.ptx or kernels.manifest != COMMITTED:
         raise BadInput("no_ptx_here", "--variant, --ptx, --manifest: expected a device that runs PTX, found reference")
-    return ReferenceQda(workload)
+    return ReferenceQda(wanted.workload)
 
 
-def _open_emulated(workload: Workload, kernels: KernelChoice) -> Device:
+def _open_emulated(wanted: _Wanted) -> Device:
     from gpu_tasks.devices.emulated.device import EmulatedQda
 
-    return EmulatedQda(workload, kernels.load(), check_races=kernels.check_races)
+    return EmulatedQda(wanted.workload, wanted.kernels.load(), check_races=wanted.kernels.check_races)
 
 
-def _open_cuda(workload: Workload, kernels: KernelChoice) -> Device:
+def _open_cuda(wanted: _Wanted) -> Device:
     from gpu_tasks.devices.cuda.device import CudaQda
 
-    return CudaQda(workload, kernels.load())
+    return CudaQda(wanted.workload, wanted.kernels.load())
 
 
-_OPENERS: dict[tuple[str, str], Callable[[Workload, KernelChoice], Device]] = {
+def _open_simulated(wanted: _Wanted) -> Device:
+    from gpu_tasks.devices.simulated import SimulatedQda
+
+    kernels, gpu = wanted.kernels, wanted.simulation.gpu
+    return SimulatedQda(wanted.workload, kernels.load(), gpu=gpu, check_races=kernels.check_races)
+
+
+_OPENERS: dict[tuple[str, str], Callable[[_Wanted], Device]] = {
     ("cuda", "qda"): _open_cuda,
     ("emulated", "qda"): _open_emulated,
     ("reference", "qda"): _open_reference,
+    ("simulated", "qda"): _open_simulated,
 }
 
 
@@ -68,17 +112,26 @@ def resolve_kind(requested: str) -> str:
     return kind
 
 
-def open_device(requested: str, workload: Workload, kernels: KernelChoice | None = None) -> Device:
+def open_device(
+    requested: str,
+    workload: Workload,
+    kernels: KernelChoice | None = None,
+    simulation: Simulation | None = None,
+) -> Device:
     """Open a device of the requested kind with the workload's kernels loaded; the caller closes it.
 
-    Raises ``BadInput``: ``unknown_device``, or ``device_not_available`` for a kind that this version cannot open.
+    Raises ``BadInput``: ``unknown_device``, ``device_not_available`` for a kind that this version cannot open, or
+    ``inject_needs_simulated`` for effects on one that is real.
     """
     kind = resolve_kind(requested)
     opener = _OPENERS.get((kind, workload.name))
     if opener is None:
-        available = ", ".join(sorted(k for k, name in _OPENERS if name == workload.name))
+        available = ", ".join(sorted(k for k, name in _OPENERS if name == workload.name)) or "none"
         raise BadInput(
             "device_not_available",
             f"--device: {kind} is not available for workload {workload.name} in this version; available: {available}",
         )
-    return opener(workload, kernels or KernelChoice())
+    if simulation is not None and simulation.inject and kind != "simulated":
+        message = f"--inject: expected --device simulated with it, found {kind}"
+        raise BadInput("inject_needs_simulated", message)
+    return opener(_Wanted(workload, kernels or KernelChoice(), simulation or Simulation()))

@@ -1,0 +1,170 @@
+"""The simulated device: results from the emulated one, time and energy from a simulated GPU on a virtual clock.
+
+For tests and for a look at what an alert would be: every record of it says ``simulated``. Seconds pass on its clock and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.devices.cuda.errors import cuda_error
+from gpu_tasks.devices.emulated.device import EmulatedQda
+from gpu_tasks.devices.manifest import Kernels
+from gpu_tasks.energy.instruments import Instruments
+from gpu_tasks.energy.nvml.errors import NvmlTransient, NvmlUnavailable
+from gpu_tasks.energy.simulation.gpu import GpuLost, SimulatedGpu
+from gpu_tasks.energy.simulation.instruments import simulated_instruments
+from gpu_tasks.float32 import Float32Array
+from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
+from gpu_tasks.workloads.base import Labels, Workload
+
+CONTROL_W = 8.0
+"""A spinning warp draws this above idle: the context awake, the clocks up, launches, and next to no work."""
+
+LAUNCH_S = 20e-6
+SYNCHRONISE_S = 10e-6
+LONG_NOISE, SHORT_NOISE = 2e-4, 0.02
+"""Relative noise of the time of endless replays, and of a single one."""
+
+
+class SimulatedQda:
+    """``gpu_tasks.devices.base.Device`` for the workload ``qda``: the emulator's results, a simulated GPU's figures.
+
+    Devices on one ``gpu`` share its clock, counter and power, as kernels on one GPU do. Effects on the energy or the
+    time of the task are those of the device that was opened first: what is opened beside it, to be compared with, is
+    as the profile says.
+    """
+
+    kind = "simulated"
+
+    def __init__(
+        self, workload: Workload, kernels: Kernels | None = None, *, gpu: SimulatedGpu, check_races: bool = True
+    ) -> None:
+        self._emulated = EmulatedQda(workload, kernels, check_races=check_races)
+        self._gpu = gpu
+        self._instruments = simulated_instruments(gpu)
+        self._no_counter = self._probe()
+        self._captured = self._closed = False
+        self._outdated = True
+        self._changed = gpu.open_devices == 0
+        gpu.open_devices += 1
+
+    def fingerprint(self) -> DeviceFingerprint:
+        """The simulated board; ``energy_counter`` is what its NVML said when the device was opened."""
+        profile = self._gpu.profile
+        return DeviceFingerprint(
+            kind=self.kind,
+            name=profile.name,
+            uuid=self._gpu.uuid,
+            memory_total_bytes=profile.memory_bytes,
+            multiprocessors=profile.multiprocessors,
+            compute_capability=list(profile.capability),
+            energy_counter=self._no_counter is None,
+            energy_counter_reason=self._no_counter,
+        )
+
+    def kernel(self) -> KernelIdentity:
+        """Variant, geometry, and the hash of the PTX that is executed."""
+        return self._emulated.kernel()
+
+    def driver_release(self) -> str:
+        """Release of the simulated driver, such as ``580.105.08``."""
+        return self._gpu.driver
+
+    def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
+        """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
+        self._emulated.load(x, labels, q)
+        self._outdated = True
+
+    def poison_scratch(self) -> None:
+        """Make intermediates, status and predictions unwritten: a read before a write is then a finding."""
+        self._emulated.poison_scratch()
+        self._outdated = True
+
+    def eager(self) -> None:
+        """Train and predict once; raises ``KernelFinding``, or ``BadInput`` for a class the kernel cannot train."""
+        self._emulated.eager()
+        self._outdated = False
+        self._work(1)
+
+    def capture(self) -> None:
+        """Keep the sequence of launches over the buffers; nothing runs."""
+        self._emulated.capture()
+        self._captured = True
+
+    def replay(self, repeats: int = 1) -> ReplayTiming:
+        """Let the time and energy of ``repeats`` replays pass; the kernels are executed once, for their results.
+
+        All replays of one graph on unchanged buffers leave the same behind: kernels here only write what they are not
+        given, and read nothing of theirs that they have not written. For the same reason nothing is executed where
+        neither inputs nor scratch were touched since the last time. Raises ``DeviceLost`` as a GPU does.
+        """
+        if not self._captured:
+            raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
+        if self._outdated:
+            self._emulated.replay()
+            self._outdated = False
+        return self._work(repeats)
+
+    def predictions(self) -> npt.NDArray[np.int32]:
+        """Class of each query, (m,) int32; one of them wrong where that effect was asked for, once a window is over."""
+        found = self._emulated.predictions()
+        if self._gpu.effects.wrong_output and self._gpu.windows:
+            found[0] = (found[0] + 1) % 10
+        return found
+
+    def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
+        """None: what the kernels keep is relative to centres of their own."""
+        return None
+
+    def instruments(self) -> Instruments | Reason:
+        """The adapter over the fake NVML, on the virtual clock; the reason where there is no counter."""
+        return self._no_counter or self._instruments
+
+    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
+        """Replays of ``replay_s`` each that draw ``CONTROL_W`` above idle."""
+
+        def replay(repeats: int) -> ReplayTiming:
+            return self._timed(repeats, replay_s, 1000 * replay_s * CONTROL_W, window=False)
+
+        return replay
+
+    def close(self) -> None:
+        """Leave the board to whoever has another device on it."""
+        if not self._closed:
+            self._closed = True
+            self._gpu.open_devices -= 1
+
+    def _probe(self) -> Reason | None:
+        """Why there is no counter, by the call itself; one that is not ready yet is there."""
+        try:
+            self._instruments.gpu.read_counter()
+        except NvmlUnavailable as error:
+            return Reason("no_energy_counter", error.message)
+        except NvmlTransient:
+            return None
+        return None
+
+    def _work(self, repeats: int) -> ReplayTiming:
+        gpu = self._gpu
+        if self._changed:
+            return self._timed(repeats, gpu.replay_s, gpu.replay_mj, window=True)
+        return self._timed(repeats, gpu.plain_replay_s, gpu.plain_replay_mj, window=True)
+
+    def _timed(self, repeats: int, replay_s: float, replay_mj: float, *, window: bool) -> ReplayTiming:
+        """Repeats on the board, with a launch before and the wait for the end after; the events see the work alone."""
+        gpu = self._gpu
+        noise = gpu.timing_noise() * math.hypot(LONG_NOISE, SHORT_NOISE / math.sqrt(repeats))
+        gpu.clock.sleep(LAUNCH_S)
+        try:
+            taken_s = gpu.work(repeats * replay_s * (1 + noise), repeats * replay_mj / 1000, window=window)
+        except GpuLost as error:
+            raise cuda_error(999, "CUDA_ERROR_UNKNOWN", "replay", error.message) from error
+        gpu.clock.sleep(SYNCHRONISE_S)
+        return ReplayTiming(device_ms_per_replay=1000 * taken_s / repeats, reason=None)
