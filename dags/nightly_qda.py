@@ -16,6 +16,10 @@ PAYLOAD = "{{ night(dag.dag_id, run_id).request.payload }}"
 VARIANT = "{{ night(dag.dag_id, run_id).request.variant or '' }}"
 DEVICE = "{{ night(dag.dag_id, run_id).device.kind }}"
 DEVICE_UUID = "{{ night(dag.dag_id, run_id).device.uuid }}"
+SIMULATION = {
+    "inject": "{{ night(dag.dag_id, run_id).request.inject or '' }}",
+    "seed": "{% set seed = night(dag.dag_id, run_id).request.seed %}{{ '' if seed is none else seed }}",
+}
 ON_GPU = {"pool": settings.gpu_pool(), "max_active_tis_per_dagrun": 1, "execution_timeout": timedelta(minutes=30)}
 
 with DAG(
@@ -59,6 +63,7 @@ with DAG(
             "device": "{{ night(dag.dag_id, run_id).request.device }}",
             "variant": VARIANT,
             "environment": settings.gpu_environment(),
+            **SIMULATION,
         },
         python=sys.executable,  # the environment that it may have to repair cannot be the one that it starts in
         record=f"{FOLDER}/provision.json",
@@ -74,6 +79,26 @@ with DAG(
         )
         for subject in ("sources", "payload")
     ]
+    # Whatever they find or fail at, the rounds are measured; what their energy is worth is for the summary to say.
+    telemetry_before, telemetry_after = (
+        GpuTaskOperator(
+            task_id=f"telemetry_{moment}",
+            program="telemetry",
+            options={
+                "when": moment,
+                "workload": WORKLOAD,
+                "device": DEVICE,
+                "variant": VARIANT,
+                "request": f"{FOLDER}/request.json",
+                **SIMULATION,
+            },
+            record=f"{FOLDER}/telemetry-{moment}.json",
+            lock=DEVICE_UUID,
+            trigger_rule=rule,
+            **ON_GPU,
+        )
+        for moment, rule in (("before", TriggerRule.ALL_SUCCESS), ("after", TriggerRule.ALL_DONE_MIN_ONE_SUCCESS))
+    )
     draws, numbers = request(), rounds()
     validate = GpuTaskOperator.partial(
         task_id="validate",
@@ -84,6 +109,7 @@ with DAG(
             "device": DEVICE,
             "variant": VARIANT,
             "check": "races",
+            **SIMULATION,
         },
         record=f"{FOLDER}/validation-{{{{ '%02d' % task.number }}}}.json",
         lock=DEVICE_UUID,
@@ -100,7 +126,9 @@ with DAG(
             "device": DEVICE,
             "variant": VARIANT,
             "repeats": "{{ night(dag.dag_id, run_id).request.repeats or '' }}",
-            "protocol": "{{ night(dag.dag_id, run_id).request.protocol }}",
+            "protocol": "{{ night(dag.dag_id, run_id).protocol }}",
+            "telemetry": f"{FOLDER}/telemetry-before.json",
+            **SIMULATION,
         },
         record=f"{FOLDER}/round-{{{{ '%02d' % task.number }}}}.json",
         lock=DEVICE_UUID,
@@ -121,8 +149,9 @@ with DAG(
     loaded = load()
     reported = report(loaded)
 
-    draws >> provision >> verify >> validate >> measure >> summarise >> loaded >> checks >> reported
-    verify >> numbers
-    [draws, provision, *verify] >> summarise
+    draws >> provision >> verify >> validate >> measure >> telemetry_after >> summarise >> loaded >> checks >> reported
+    verify >> telemetry_before >> measure >> summarise
+    verify >> numbers >> telemetry_after
+    [draws, provision, *verify, telemetry_before] >> summarise
     # Red when nothing was stored, too: a run that is repeated has an older result, which the report is about.
     loaded >> verdict(reported)

@@ -23,7 +23,7 @@ from local.secrets import Secrets
 
 EMBEDDED_RESULTS = "results"
 AIRFLOW_ROLE = "nightly_airflow"
-FIRST_BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
+FIRST_BASELINES = ROOT / "gpu_tasks/baselines"
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
 
 
 def prepare(target: Databases) -> None:
-    """Make what is missing: roles, databases, the newest schema, the first baseline; safe to repeat."""
-    from regression.results.baselines import ensure_first_baseline
+    """Make what is missing: roles, databases, the newest schema, the first baselines; safe to repeat."""
+    from regression.results.baselines import ensure_first_baselines
     from regression.results.migrate import upgrade
     from regression.results.roles import ensure_roles
 
@@ -97,7 +97,7 @@ def prepare(target: Databases) -> None:
         with _engine(target.owner) as owner:
             upgrade(owner)
         with _engine(target.writer) as writer:
-            ensure_first_baseline(writer, FIRST_BASELINE)
+            ensure_first_baselines(writer, FIRST_BASELINES)
     except (psycopg2.Error, DBAPIError) as error:
         raise LauncherError(f"the database server refused the set-up: {_first_line(error)}") from error
 

@@ -37,7 +37,11 @@ SELECT
     run.completed_at,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    aligned.median_mj AS aligned_mj_median,
+    run.reference_joules_per_1e12_operations,
+    failed.gates AS failed_gates,
+    run.inject
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
@@ -56,6 +60,13 @@ LEFT JOIN LATERAL (
     ORDER BY check_result.step DESC
     LIMIT 1
 ) AS energy ON TRUE
+LEFT JOIN run_energy AS aligned
+    ON aligned.run_id = run.run_id AND aligned.figure = 'aligned' AND aligned.subject = 'candidate'
+CROSS JOIN LATERAL (
+    SELECT COALESCE(array_agg(DISTINCT telemetry_gate.gate ORDER BY telemetry_gate.gate), '{}') AS gates
+    FROM telemetry_gate
+    WHERE telemetry_gate.run_id = run.run_id AND telemetry_gate.passed IS FALSE
+) AS failed
 WHERE run.trigger <> 'import';
 
 COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
@@ -76,7 +87,7 @@ COMMENT ON COLUMN nightly.draws_validated IS 'Draws with a result';
 COMMENT ON COLUMN nightly.draws_expected IS 'Draws asked for';
 COMMENT ON COLUMN nightly.agreement_verdict IS 'Last verdict of the agreement check; NULL when it did not run';
 COMMENT ON COLUMN nightly.energy_verdict IS 'Last verdict of the energy check; NULL when it did not run';
-COMMENT ON COLUMN nightly.energy_trust IS 'verified, unverified or unavailable';
+COMMENT ON COLUMN nightly.energy_trust IS 'verified (every telemetry gate passed), failed, unverified or unavailable (no counter)';
 COMMENT ON COLUMN nightly.outcome IS 'Worst outcome of the tasks, before any comparison with a baseline';
 COMMENT ON COLUMN nightly.reason_code IS 'Word for why the outcome is not ok';
 COMMENT ON COLUMN nightly.reason_message IS 'Line for why the outcome is not ok';
@@ -96,3 +107,7 @@ COMMENT ON COLUMN nightly.completed_at IS 'When the last of its parts was record
 COMMENT ON COLUMN nightly.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN nightly.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN nightly.run_id IS 'Key of the run in every table';
+COMMENT ON COLUMN nightly.aligned_mj_median IS 'Median energy a replay without idle energy, measured from counter step to counter step, mJ';
+COMMENT ON COLUMN nightly.reference_joules_per_1e12_operations IS 'Energy of the reference load of that night, J per 10^12 operations';
+COMMENT ON COLUMN nightly.failed_gates IS 'Telemetry gates that failed, by name; empty when none did';
+COMMENT ON COLUMN nightly.inject IS 'Effects that the simulated device was told to show; NULL: none';

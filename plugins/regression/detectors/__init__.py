@@ -1,7 +1,14 @@
 """Pure functions: the numbers of a run and of a baseline in, a verdict out. No database, no Airflow, no clock."""
 
 from regression.detectors.agreement import AgreementBaseline, AgreementRun, BaselineDraw, DrawResult, judge_agreement
-from regression.detectors.energy import EnergyBaseline, EnergyConditions, EnergyRun, RoundEnergy, judge_energy
+from regression.detectors.energy import (
+    EnergyBaseline,
+    EnergyConditions,
+    EnergyRun,
+    FailedGate,
+    RoundEnergy,
+    judge_energy,
+)
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict
 
 __all__ = [
@@ -13,6 +20,7 @@ __all__ = [
     "EnergyBaseline",
     "EnergyConditions",
     "EnergyRun",
+    "FailedGate",
     "Problem",
     "RoundEnergy",
     "Verdict",

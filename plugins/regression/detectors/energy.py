@@ -1,32 +1,53 @@
-"""Adjusted energy against the round spread of the baseline: the users' rule, to the letter.
+"""Adjusted energy against the round spread of the baseline: the users' rule, and what it cannot see.
 
 The run's median over its valid rounds is compared with [min, max] of the baseline's valid rounds, on both sides:
-energy below the spread means that work went missing. Figures are compared on the same device, payload, protocol
-and class of environment only.
+energy below the spread means that work went missing. A median that is out of the spread, but nearer to the baseline's
+median than the smallest difference that the rounds of the two runs can show, is inconclusive and never "no change".
+Figures are compared on the same device, payload, protocol and class of environment only, and energy whose sensor is
+not vouched for is not judged.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
+from regression.detectors.spread import compare, explain
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 
 CHECK = "energy"
 METRIC = "adjusted_energy_per_replay"
 UNIT = "mJ"
 VERIFIED = "verified"
+FAILED = "failed"
 MIN_BASELINE_ROUNDS = 2  # one round has no spread: every other value would be out of it
+SHOWN_GATES = 3
 
 
 @dataclass(frozen=True)
 class RoundEnergy:
-    """One round: ``adjusted_mj`` is mJ a replay with idle energy taken off (may be negative), None when unknown."""
+    """One round: ``adjusted_mj`` is mJ a replay with idle energy taken off (may be negative), None when unknown.
+
+    ``figures`` are all the round's energies by name, its own among them. ``reason_code`` says why it is not valid.
+    """
 
     round: int
     valid: bool
     adjusted_mj: float | None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    reason_code: str | None = None
+
+
+@dataclass(frozen=True)
+class FailedGate:
+    """A telemetry gate that failed: its name, where (before, after, run, round-NN), and the line that says why."""
+
+    gate: str
+    at: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,7 @@ class EnergyRun:
     trust_reason: str | None = None
     counter_reason: Problem | None = None
     problem: Problem | None = None
+    failed_gates: tuple[FailedGate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,119 +88,152 @@ class EnergyBaseline:
 
 
 def judge_energy(run: EnergyRun, baseline: EnergyBaseline | None) -> CheckVerdict:
-    """Judge the adjusted energy of ``run`` by the round spread of ``baseline``; all energies in mJ a replay."""
+    """Judge the adjusted energy of ``run`` by the round spread of ``baseline``; all energies in mJ a replay.
+
+    ``details["figures"]`` has every figure of the rounds with the verdict that it alone would have given.
+    """
     if run.counter_reason:
-        return _without_figures(Verdict.UNAVAILABLE, run.counter_reason.code, run.counter_reason.message)
+        return _plain(run, Verdict.UNAVAILABLE, run.counter_reason.code, run.counter_reason.message)
+    if run.trust == FAILED:
+        return _plain(run, Verdict.INVALID, "gate_failed", _gates_text(run))
     values = _usable(run.rounds)
-    if not run.rounds or not values or run.conditions is None:
+    if not values or run.conditions is None:
         return _nothing_usable(run)
-    median = statistics.median(values)
-    obstacle = _obstacle(run.conditions, baseline)
+    obstacle = _obstacle(run, run.conditions, baseline)
     if obstacle or baseline is None:
         code, text = obstacle or ("no_baseline", "no accepted baseline for energy")
+        median = statistics.median(values)
         text = f"adjusted energy {_mj(median)} ({_rounds_text(run)}) not judged: {text}{_trust_text(run)}"
-        return _with_figures(run, Verdict.INCONCLUSIVE, code, text, median=median, spread=None)
-    return _judge_spread(run, run.conditions, baseline, median)
+        return _plain(run, Verdict.INCONCLUSIVE, code, text, value=median)
+    return _judge_spread(run, baseline, values)
 
 
-def _without_figures(verdict: Verdict, code: str, text: str) -> CheckVerdict:
-    return CheckVerdict(CHECK, verdict, METRIC, UNIT, code, text)
-
-
-def _usable(rounds: Sequence[RoundEnergy]) -> list[float]:
-    return [value for r in rounds if r.valid and (value := finite(r.adjusted_mj)) is not None]
+def _usable(rounds: Sequence[RoundEnergy], figure: str | None = None) -> list[float]:
+    """Energies of the valid rounds: the rounds' own, or those of one figure."""
+    found = [r.adjusted_mj if figure is None else r.figures.get(figure) for r in rounds if r.valid]
+    return [value for value in map(finite, found) if value is not None]
 
 
 def _nothing_usable(run: EnergyRun) -> CheckVerdict:
     if run.problem:
-        return _without_figures(Verdict.INVALID, run.problem.code, f"no usable round: {run.problem.message}")
+        return _plain(run, Verdict.INVALID, run.problem.code, f"no usable round: {run.problem.message}")
     if not run.rounds:
-        return _without_figures(Verdict.INVALID, "no_rounds", "no round was measured and no record says why")
-    text = f"none of {len(run.rounds)} rounds has a valid adjusted energy"
-    return _without_figures(Verdict.INVALID, "no_valid_round", text)
+        return _plain(run, Verdict.INVALID, "no_rounds", "no round was measured and no record says why")
+    reasons = Counter(r.reason_code for r in run.rounds if not r.valid and r.reason_code)
+    why = f" ({', '.join(f'{code}: {count}' for code, count in reasons.most_common())})" if reasons else ""
+    text = f"none of {len(run.rounds)} rounds has a valid adjusted energy{why}"
+    return _plain(run, Verdict.INVALID, "no_valid_round", text)
 
 
-def _obstacle(run: EnergyConditions, baseline: EnergyBaseline | None) -> tuple[str, str] | None:
+def _gates_text(run: EnergyRun) -> str:
+    told = [f"{gate.gate} ({gate.at}): {gate.message}" for gate in run.failed_gates[:SHOWN_GATES]]
+    more = len(run.failed_gates) - SHOWN_GATES
+    told += [f"and {more} more"] if more > 0 else []
+    return f"no usable energy, telemetry gate failed: {'; '.join(told) or run.trust_reason or 'no record says which'}"
+
+
+def _obstacle(run: EnergyRun, conditions: EnergyConditions, baseline: EnergyBaseline | None) -> tuple[str, str] | None:
     """Why the two may not be compared: reason code and text; None when they may."""
     if baseline is None:
         return "no_baseline", "no accepted baseline for energy"
     other = baseline.conditions
-    if run.payload_manifest_sha256 is None or other.payload_manifest_sha256 != run.payload_manifest_sha256:
+    if (
+        conditions.payload_manifest_sha256 is None
+        or other.payload_manifest_sha256 != conditions.payload_manifest_sha256
+    ):
         return "baseline_other_payload", f"baseline {baseline.name} is of another payload"
-    if other.device != run.device:
-        return "baseline_other_device", f"baseline {baseline.name} is of {other.device}, this is {run.device}"
-    if other.protocol != run.protocol:
-        return "baseline_other_protocol", f"baseline {baseline.name} used {other.protocol}, this run {run.protocol}"
+    if other.device != conditions.device:
+        return "baseline_other_device", f"baseline {baseline.name} is of {other.device}, this is {conditions.device}"
+    if other.protocol != conditions.protocol:
+        used = f"baseline {baseline.name} used {other.protocol}, this run {conditions.protocol}"
+        return "baseline_other_protocol", used
     if not baseline.accepted:
         why = f" ({baseline.trust_reason})" if baseline.trust_reason else ""
         text = f"baseline {baseline.name} was not accepted for energy, which is {baseline.trust}{why}"
         return ("baseline_energy_not_accepted" if baseline.trust == VERIFIED else "baseline_energy_unverified"), text
-    if other.environment_class != run.environment_class:
-        text = f"baseline {baseline.name} ran in [{other.environment_class}], this run in [{run.environment_class}]"
-        return "baseline_other_environment", text
+    if other.environment_class != conditions.environment_class:
+        text = f"baseline {baseline.name} ran in [{other.environment_class}], this run in "
+        return "baseline_other_environment", f"{text}[{conditions.environment_class}]"
     if len(_usable(baseline.rounds)) < MIN_BASELINE_ROUNDS:
         return "baseline_without_spread", f"baseline {baseline.name} has fewer than {MIN_BASELINE_ROUNDS} valid rounds"
+    if baseline.trust == VERIFIED and run.trust != VERIFIED:
+        return "energy_unverified", f"the energy of baseline {baseline.name} is verified, that of this run is not"
     return None
 
 
-def _judge_spread(
-    run: EnergyRun, conditions: EnergyConditions, baseline: EnergyBaseline, median: float
-) -> CheckVerdict:
-    spread = _usable(baseline.rounds)
-    low, high = min(spread), max(spread)
-    figures = f"adjusted energy {_mj(median)} a replay ({_rounds_text(run)})"
-    against = f"the round spread {low:.6g} to {high:.6g} mJ of baseline {baseline.name}{_trust_text(run)}"
-    if low <= median <= high:
-        text = f"{figures} is within {against}"
-        return _with_figures(run, Verdict.OK, "within_spread", text, median=median, spread=spread)
-    changed = None not in (conditions.kernel_sha256, baseline.conditions.kernel_sha256) and (
-        conditions.kernel_sha256 != baseline.conditions.kernel_sha256
-    )
-    kernel = "; the kernel is another one than the baseline's" if changed else ""
-    if median > high:
-        text = f"{figures} is {_distance(median, high)} above {against}{kernel}"
-        return _with_figures(
-            run, Verdict.REGRESSED, "energy_above_spread", text, median=median, spread=spread, direction="higher"
-        )
-    text = f"{figures} is {_distance(median, low)} below {against}"
-    if changed:
-        code, text = "energy_below_spread_kernel_changed", text + kernel
-        return _with_figures(run, Verdict.IMPROVED, code, text, median=median, spread=spread, direction="lower")
-    text += "; with an unchanged kernel that means that work went missing"
-    return _with_figures(
-        run, Verdict.REGRESSED, "energy_below_spread", text, median=median, spread=spread, direction="lower"
-    )
-
-
-def _with_figures(
-    run: EnergyRun,
-    verdict: Verdict,
-    code: str,
-    text: str,
-    *,
-    median: float,
-    spread: list[float] | None,
-    direction: str | None = None,
-) -> CheckVerdict:
+def _judge_spread(run: EnergyRun, baseline: EnergyBaseline, values: list[float]) -> CheckVerdict:
+    changed = _kernel_changed(run, baseline)
+    found = compare(values, _usable(baseline.rounds), kernel_changed=changed)
+    figures = f"adjusted energy {_mj(found.median)} a replay ({_rounds_text(run)})"
+    against = f"the round spread {found.low:.6g} to {found.high:.6g} mJ of baseline {baseline.name}{_trust_text(run)}"
     return CheckVerdict(
         check=CHECK,
-        verdict=verdict,
+        verdict=found.verdict,
         metric=METRIC,
         unit=UNIT,
-        reason_code=code,
-        reason=text,
-        value=median,
-        baseline_value=statistics.median(spread) if spread else None,
-        baseline_low=min(spread) if spread else None,
-        baseline_high=max(spread) if spread else None,
-        direction=direction,
+        reason_code=found.code,
+        reason=explain(found, figures, against, kernel_changed=changed),
+        value=found.median,
+        baseline_value=found.baseline_median,
+        baseline_low=found.low,
+        baseline_high=found.high,
+        direction=found.direction,
         details={
-            "rounds_used": [r.round for r in run.rounds if r.valid and finite(r.adjusted_mj) is not None],
-            "rounds_expected": run.rounds_expected,
-            "baseline_rounds": len(spread) if spread else 0,
-            "energy_trust": run.trust,
+            **_details(run),
+            **found.as_json(),
+            "baseline_rounds": len(_usable(baseline.rounds)),
+            "figures": {name: _figure(run, baseline, name, changed) for name in _figure_names(run)},
         },
     )
+
+
+def _plain(run: EnergyRun, verdict: Verdict, code: str, text: str, value: float | None = None) -> CheckVerdict:
+    """A verdict without a comparison; it holds for every figure."""
+    alone = {"verdict": verdict.value, "reason_code": code}
+    figures = {
+        name: {**alone, "median_mj": statistics.median(values) if (values := _usable(run.rounds, name)) else None}
+        for name in _figure_names(run)
+    }
+    details = {**_details(run), "figures": figures}
+    return CheckVerdict(CHECK, verdict, METRIC, UNIT, code, text, value=value, details=details)
+
+
+def _figure(run: EnergyRun, baseline: EnergyBaseline, name: str, kernel_changed: bool) -> dict[str, Any]:
+    """The verdict that one figure alone would have given."""
+    values, spread = _usable(run.rounds, name), _usable(baseline.rounds, name)
+    if not values or len(spread) < MIN_BASELINE_ROUNDS:
+        code = "baseline_without_figure" if values else "no_valid_round"
+        median = statistics.median(values) if values else None
+        return {"verdict": Verdict.INCONCLUSIVE.value, "reason_code": code, "median_mj": median}
+    found = compare(values, spread, kernel_changed=kernel_changed)
+    return {
+        "verdict": found.verdict.value,
+        "reason_code": found.code,
+        "median_mj": found.median,
+        "baseline_median_mj": found.baseline_median,
+        "baseline_low_mj": found.low,
+        "baseline_high_mj": found.high,
+        **found.as_json(),
+    }
+
+
+def _figure_names(run: EnergyRun) -> list[str]:
+    return sorted({name for measured in run.rounds for name in measured.figures})
+
+
+def _kernel_changed(run: EnergyRun, baseline: EnergyBaseline) -> bool:
+    """Whether the kernel is known to be another one."""
+    mine, other = run.conditions and run.conditions.kernel_sha256, baseline.conditions.kernel_sha256
+    return None not in (mine, other) and mine != other
+
+
+def _details(run: EnergyRun) -> dict[str, Any]:
+    return {
+        "rounds_used": [r.round for r in run.rounds if r.valid and finite(r.adjusted_mj) is not None],
+        "rounds_expected": run.rounds_expected,
+        "energy_trust": run.trust,
+        "failed_gates": [asdict(gate) for gate in run.failed_gates],
+    }
 
 
 def _rounds_text(run: EnergyRun) -> str:
@@ -193,9 +248,3 @@ def _trust_text(run: EnergyRun) -> str:
 
 def _mj(value: float) -> str:
     return f"{value:.6g} mJ"
-
-
-def _distance(value: float, edge: float) -> str:
-    """How far outside, in mJ and, where the edge is not zero, in percent of it."""
-    percent = f" ({abs(value - edge) / abs(edge) * 100:.2g} %)" if edge else ""
-    return f"{abs(value - edge):.3g} mJ{percent}"

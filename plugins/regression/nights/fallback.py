@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 from gpu_tasks.records import FORMAT, Outcome, Reason, RunRecord, RunRequest, Summary, run_id_for, utc_now
@@ -12,7 +13,7 @@ NO_MEASUREMENT = Reason("no_device", "nothing was measured")
 def empty_run(request: RunRequest, outcome: Outcome, reason: Reason, **provenance: Any) -> RunRecord:
     """A run of which nothing is known but its request and how it ended."""
     now = utc_now()
-    nothing = dict.fromkeys(Summary.__dataclass_fields__)
+    nothing = {field.name: None for field in fields(Summary) if field.default is field.default_factory is MISSING}
     counts = {"draws_expected": len(request.draws), "draws_validated": 0}
     counts |= {"rounds_expected": request.rounds, "rounds_valid": 0}
     return RunRecord(
@@ -53,7 +54,7 @@ def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) ->
         draws=[],
         rounds=0,
         repeats=None,
-        protocol="classic",
+        protocol=None,
         label=None,
         note=None,
     )

@@ -62,9 +62,19 @@ class Night:
         return read_record(self.request_file, RunRequest)
 
     @cached_property
+    def provision(self) -> ProvisionRecord:
+        """What the task provision found."""
+        return read_record(self.folder / "provision.json", ProvisionRecord)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of the rounds, as ``RunRecord.protocol`` will tell it: the request's, else the device's own."""
+        return self.request.protocol or self.provision.protocol or "classic"
+
+    @property
     def device(self) -> DeviceFingerprint:
         """The device that was provisioned. Later tasks ask for this one, so that "auto" cannot change its mind."""
-        device = read_record(self.folder / "provision.json", ProvisionRecord).device
+        device = self.provision.device
         if device is None:
             raise RuntimeError(f"{self.folder}: no device was provisioned")
         return device

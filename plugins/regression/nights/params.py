@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from gpu_tasks.records import (
     AVAILABLE_DEVICES,
-    DEVICE_KINDS,
     PAYLOAD_NAME,
     PROTOCOLS,
     BadInput,
@@ -25,9 +25,12 @@ from gpu_tasks.records import (
 DEVICES = ("auto", *AVAILABLE_DEVICES)
 VARIANTS = ("class_blocks", "record", "fused")
 SHIPPED_SET = "original"
+SIMULATED = "simulated"
+EFFECTS = r"^[A-Za-z][A-Za-z0-9_.,=*+% -]*$"  # their grammar is the simulated device's
 MAX_DRAWS = 100
 MAX_ROUNDS = 100
 MAX_REPEATS = 1_000_000_000
+MAX_SEED = 2**32 - 1
 MAX_TEXT = 2000
 
 SCHEMA: dict[str, dict[str, Any]] = {
@@ -72,10 +75,26 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "description": "Replays in a round; empty for the device's default",
     },
     "protocol": {
-        "default": "classic",
-        "type": "string",
-        "enum": list(PROTOCOLS),
-        "description": "Measurement protocol",
+        "default": None,
+        "type": ["null", "string"],
+        "enum": [None, *PROTOCOLS],
+        "description": "Measurement protocol; empty for the device's own: audited where there is an energy counter, "
+        "else classic",
+    },
+    "inject": {
+        "default": None,
+        "type": ["null", "string"],
+        "pattern": EFFECTS,
+        "maxLength": 200,
+        "description": "What the simulated device shows, such as energy+10%, throttle or faulty_sensor; several with "
+        "commas; only with the device simulated",
+    },
+    "seed": {
+        "default": None,
+        "type": ["null", "integer"],
+        "minimum": 0,
+        "maximum": MAX_SEED,
+        "description": "Seed of the simulated device's noise; empty for one made from the name of the run",
     },
     "label": {
         "default": None,
@@ -105,10 +124,14 @@ def build_request(
     """The request that ``given`` parameters make, defaults filled in.
 
     ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship.
-    Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong type or range, unknown payload or
-    draw.
+    A simulated device always has a seed. Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong
+    type or range, unknown payload or draw, and what only a simulated device takes for another one.
     """
     values = {name: rule["default"] for name, rule in SCHEMA.items()} | check_params(given)
+    run_id = run_id_for(dag_id, dag_run_id)
+    _check_simulation(values)
+    if values["device"] == SIMULATED and values["seed"] is None:
+        values["seed"] = UUID(run_id).int % (MAX_SEED + 1)
     available = payload_draws(values["payload"], payload_folders)
     wanted = available if values["draws"] is None else sorted(values["draws"])
     missing = sorted(set(wanted) - set(available))
@@ -119,7 +142,7 @@ def build_request(
         workload=workload,
         dag_id=dag_id,
         dag_run_id=dag_run_id,
-        run_id=run_id_for(dag_id, dag_run_id),
+        run_id=run_id,
         trigger=trigger,
         logical_date=logical_date,
         **{**values, "draws": wanted},
@@ -135,7 +158,7 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput("unknown_param", f"{unknown[0]}: expected one of {', '.join(SCHEMA)}, found this")
     for name, value in given.items():
         if name == "device" and value not in DEVICES:
-            raise BadInput("bad_param", _no_such_device(value))
+            raise BadInput("bad_param", f"device: expected one of {', '.join(DEVICES)}, found {value!r}")
         # JSON Schema takes true for no integer but 7.0 for one: the request would then hold a float.
         numbers = value if isinstance(value, list) else [value]
         whole = not any(isinstance(number, float) for number in numbers)
@@ -143,16 +166,21 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
             jsonschema.validate(value, SCHEMA[name], cls=jsonschema.Draft202012Validator)
         except jsonschema.ValidationError as error:
             raise BadInput("bad_param", f"{name}: {error.message}") from None
-        if not whole or (isinstance(value, str) and "\0" in value):
+        if not whole or (isinstance(value, str) and not _is_line(value, SCHEMA[name].get("pattern"))):
             raise BadInput("bad_param", f"{name}: expected {SCHEMA[name]['description']!r}, found {value!r}")
     return dict(given)
 
 
-def _no_such_device(value: object) -> str:
-    available = ", ".join(DEVICES)
-    if value in DEVICE_KINDS:
-        return f"device: {value} is not available in this version; available: {available}"
-    return f"device: expected one of {available}, found {value!r}"
+def _is_line(value: str, pattern: str | None) -> bool:
+    """Whether PostgreSQL can hold the text and, where it has a pattern, all of it fits: ``$`` lets a newline pass."""
+    return "\0" not in value and (pattern is None or re.fullmatch(pattern, value) is not None)
+
+
+def _check_simulation(values: Mapping[str, Any]) -> None:
+    for name in ("inject", "seed"):
+        if values[name] is not None and values["device"] != SIMULATED:
+            message = f"{name}: expected none unless the device is {SIMULATED}, found {values[name]!r} for "
+            raise BadInput("bad_param", f"{message}{values['device']}")
 
 
 def payload_draws(name: str, folders: list[Path]) -> list[int]:

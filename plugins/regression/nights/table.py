@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from regression.results.outcome import RunVerdict
+from collections.abc import Sequence
+
+from regression.results.outcome import FigureLine, GateLine, RunVerdict
 
 
 def verdict_table(verdict: RunVerdict) -> str:
-    """One line a check, then what ran and the verdict."""
+    """One line a check, the energy figures and the gates that did not pass, then what ran and the verdict."""
     rows = [("check", "verdict", "reason"), *((n, c.verdict, c.reason) for n, c in verdict.checks.items())]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"  {name:<{widths[0]}}  {word:<{widths[1]}}  {reason}" for name, word, reason in rows]
+    lines = _aligned(rows)
+    if verdict.figures:
+        lines += ["", *_aligned([_FIGURE_HEAD, *map(_figure_row, verdict.figures)])]
+    if verdict.gates and verdict.energy_trust != "unavailable":
+        lines += ["", *_aligned([_GATE_HEAD, *map(_gate_row, verdict.gates)])]
     agreed = "no predictions" if not verdict.total else f"{verdict.agreed} of {verdict.total} predictions agree"
     lines += ["", f"{verdict.workload or 'nothing'} on {verdict.device or 'no device'}: {agreed}, run {verdict.run_id}"]
     if verdict.variant:
         lines.append(f"kernels: {verdict.variant}, {_ptx_text(verdict.ptx_sha256)}")
     lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
     return "\n".join(lines)
+
+
+_FIGURE_HEAD = ("energy of", "figure", "rounds", "median mJ", "sd mJ", "detectable mJ")
+_GATE_HEAD = ("gate", "where", "", "reason")
+
+
+def _figure_row(line: FigureLine) -> tuple[str, ...]:
+    spread = [_mj(line.sample_sd_mj), _mj(line.detectable_mj)]
+    return (line.subject, line.figure, str(line.rounds), f"{line.median_mj:.6g}", *spread)
+
+
+def _gate_row(line: GateLine) -> tuple[str, ...]:
+    return (line.gate, line.at, "failed" if line.passed is False else "unchecked", line.reason)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns as wide as their widest word, the last one left as it is."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return [
+        "  " + "  ".join([*(f"{word:<{width}}" for word, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+
+
+def _mj(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _ptx_text(sha256: str | None) -> str:

@@ -6,9 +6,10 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from gpu_tasks.records import (
     InfrastructureFailure,
@@ -30,6 +31,7 @@ from regression.operators.failures import failure
 
 log = logging.getLogger(__name__)
 TRIGGERS = {"scheduled": "scheduled", "backfill": "backfill"}
+WITH_ENERGY = ("auto", "cuda", "simulated")  # what may have a sensor to be held against a band
 
 
 def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
@@ -59,8 +61,24 @@ def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
             refused = empty_run(empty, error.outcome, Reason(error.code, error.message), refused_params=repr(given))
             write_record(refused, night.refusal_file)
             raise
-    write_record(request, night.request_file)
+    write_record(replace(request, reference_bands=_reference_bands(request.device)), night.request_file)
     return request.draws
+
+
+def _reference_bands(device: str) -> dict[str, list[float]]:
+    """What accepted runs taught of the reference load; none, and no failed night, where the database is away."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from regression.results.reference_bands import learnt_bands
+
+    if device not in WITH_ENERGY:
+        return {}
+    try:
+        with results_engine().connect() as connection:
+            return learnt_bands(connection, simulated=device == "simulated")
+    except (SQLAlchemyError, AirflowException) as error:
+        log.warning("no bands of the reference load were learnt: %s", " ".join(str(error).split()))
+        return {}
 
 
 def plan_rounds(context: Mapping[str, Any]) -> list[int]:

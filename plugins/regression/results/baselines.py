@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, func, select, text
+from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, or_, select, text
 
 from gpu_tasks.records import BadInput
 from regression.results import tables
@@ -15,6 +15,8 @@ ACCEPTABLE = {"ok", "regression"}  # a changed kernel may be accepted with its d
 KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
 FIRST_BASELINE_BY = "kernel-nightly"
 FIRST_BASELINE_REASON = "record shipped with the repository: reference for predictions and time"
+FOR_ENERGY_TOO = " and, its sensor being verified, energy"
+USABLE_ENERGY = {"verified", "unverified"}  # unverified: only when somebody says so by name
 
 
 def import_record(engine: Engine, path: Path) -> LoadResult:
@@ -35,8 +37,8 @@ def accept_baseline(
 ) -> int:
     """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
 
-    ``for_energy`` None: only when the energy of the run is verified. Raises ``BadInput`` for an unknown run or one
-    that cannot be a baseline.
+    ``for_energy`` None: only when the energy of the run is verified. Raises ``BadInput`` for an unknown run, for one
+    that cannot be a baseline, and for energy that is asked for where a telemetry gate failed or there is no counter.
     """
     with engine.begin() as connection:
         return _accept(
@@ -52,13 +54,16 @@ def accept_baseline(
         )
 
 
-def ensure_first_baseline(
-    engine: Engine, path: Path, *, accepted_by: str = FIRST_BASELINE_BY, reason: str = FIRST_BASELINE_REASON
-) -> str:
+def ensure_first_baselines(engine: Engine, folder: Path) -> list[str]:
+    """``ensure_first_baseline`` for every record file in ``folder``, by name; returns their run_ids."""
+    return [ensure_first_baseline(engine, path) for path in sorted(folder.glob("*.json"))]
+
+
+def ensure_first_baseline(engine: Engine, path: Path) -> str:
     """Import a record and accept it, unless it was ever accepted before; returns its run_id. Safe to repeat.
 
-    A run that is stored already stays as it is, whatever form a newer version of the file has, and a baseline that
-    somebody retired stays retired.
+    A run that is stored already stays as it is, whatever form a newer version of the file has, a baseline that
+    somebody retired stays retired, and one that somebody accepted for the same conditions stays current.
     """
     record, record_sha256 = read_run_record(path)
     run_id = record.request.run_id
@@ -68,12 +73,12 @@ def ensure_first_baseline(
         load_run(engine, record, record_sha256)
     with engine.begin() as connection:
         run = _acceptable_run(connection, run_id)
-        accepted = connection.execute(
-            select(tables.baseline.c.baseline_id).where(tables.baseline.c.run_id == run_id)
-        ).first()
-        if accepted is None:
+        accepted = tables.baseline.c.run_id == run_id
+        of_a_user = and_(_current(run), tables.baseline.c.accepted_by != FIRST_BASELINE_BY)
+        if not connection.execute(select(tables.baseline.c.baseline_id).where(or_(accepted, of_a_user))).first():
+            reason = FIRST_BASELINE_REASON + (FOR_ENERGY_TOO if run.energy_trust == "verified" else "")
             purposes = {"for_agreement": True, "for_time": True, "for_energy": None}
-            _accept(connection, run, {"accepted_by": accepted_by, "reason": reason, **purposes})
+            _accept(connection, run, {"accepted_by": FIRST_BASELINE_BY, "reason": reason, **purposes})
     return run_id
 
 
@@ -91,6 +96,8 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
     if found.outcome not in ACCEPTABLE or missing:
         why = f"outcome {found.outcome}" if found.outcome not in ACCEPTABLE else f"no {', '.join(missing)}"
         raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: {why}")
+    if found.inject:
+        raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: made with injected {found.inject}")
     connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('baseline', 0))"))
     return found
 
@@ -98,13 +105,18 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
 def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> int:
     if values["for_energy"] is None:
         values["for_energy"] = run.energy_trust == "verified"
-    key = {name: getattr(run, name) for name in KEY}
-    values["environment_id"] = run.environment_id
-    table = tables.baseline
-    connection.execute(
-        table.update()
-        .where(*(table.c[name] == value for name, value in key.items()), table.c.retired_at.is_(None))
-        .values(retired_at=func.now())
-    )
+    if values["for_energy"] and run.energy_trust not in USABLE_ENERGY:
+        why = f" ({run.energy_trust_reason})" if run.energy_trust_reason else ""
+        message = f"run {run.run_id} cannot be a baseline for energy, which is {run.energy_trust}{why}"
+        raise BadInput("energy_not_acceptable", message)
+    table, key = tables.baseline, {name: getattr(run, name) for name in KEY}
+    values |= {"environment_id": run.environment_id, "energy_trust": run.energy_trust}
+    connection.execute(table.update().where(_current(run)).values(retired_at=func.now()))
     added = table.insert().values(run_id=run.run_id, **key, **values).returning(table.c.baseline_id)
     return int(connection.execute(added).scalar_one())
+
+
+def _current(run: Row[Any]) -> ColumnElement[bool]:
+    """The current baseline of the run's key, if there is one."""
+    columns = tables.baseline.c
+    return and_(*(columns[name] == getattr(run, name) for name in KEY), columns.retired_at.is_(None))

@@ -15,12 +15,15 @@ from regression.detectors import (
     DrawResult,
     EnergyBaseline,
     EnergyRun,
+    FailedGate,
     Problem,
     RoundEnergy,
 )
 from regression.detectors.energy import EnergyConditions
 from regression.results import tables
 
+SIMULATED = "simulated"
+SUBJECT = "candidate"  # what a figure is of when nothing else is said
 EXPLAINED = {"bad_input", "invalid_measurement", "verification_mismatch", "infrastructure_failure"}
 
 
@@ -87,12 +90,16 @@ def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
         trust_reason=run.energy_trust_reason,
         counter_reason=no_counter,
         problem=_problem(run),
+        failed_gates=_failed_gates(connection, run.run_id),
     )
 
 
 def energy_baseline(connection: Connection, run: Row[Any]) -> tuple[EnergyBaseline | None, StoredBaseline | None]:
-    """The baseline for energy: the closest one there is, so that the detector can say what is different about it."""
-    baseline = tables.baseline.c
+    """The baseline for energy: the closest one there is, so that the detector can say what is different about it.
+
+    Of a simulated device for a simulated one only, and of real ones for real ones.
+    """
+    baseline, simulated = tables.baseline.c, tables.device.c.kind == SIMULATED
     closeness = (
         baseline.payload_id == run.payload_id,
         baseline.device_id == run.device_id,
@@ -100,7 +107,7 @@ def energy_baseline(connection: Connection, run: Row[Any]) -> tuple[EnergyBaseli
         baseline.for_energy,
         baseline.environment_class == run.environment_class,
     )
-    found = _closest(connection, run, closeness)
+    found = _closest(connection, run, closeness, simulated if run.kind == SIMULATED else ~simulated)
     if found is None:
         return None, None
     accepted = _run_by_id(connection, found.run_id)
@@ -142,8 +149,8 @@ def _closest(
     """The current baseline of the workload that fits best; a simulated device's only for a simulated device."""
     baseline, device = tables.baseline, tables.device
     wanted = [baseline.c.workload == run.workload, baseline.c.retired_at.is_(None), *conditions]
-    if run.kind != "simulated":
-        wanted.append(device.c.kind != "simulated")
+    if run.kind != SIMULATED:
+        wanted.append(device.c.kind != SIMULATED)
     order = [(part.is_(True)).desc() for part in closeness]
     found = connection.execute(
         select(baseline.c.baseline_id, baseline.c.run_id, baseline.c.for_energy)
@@ -175,21 +182,40 @@ def _problem(row: Row[Any]) -> Problem | None:
 
 
 def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
-    measured = tables.round_.c
+    measured, energy = tables.round_.c, tables.round_energy.c
+    figures: dict[tuple[str, int], dict[str, float]] = {}
+    for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id)):
+        name = row.figure if row.subject == SUBJECT else f"{row.figure} {row.subject}"
+        figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(
-        select(measured.round, measured.valid, measured.adjusted_mj)
+        select(measured.arm, measured.round, measured.valid, measured.adjusted_mj, measured.reason_code)
         .where(measured.run_id == run_id)
         .order_by(measured.arm, measured.round)
     )
-    return tuple(RoundEnergy(row.round, row.valid, row.adjusted_mj) for row in stored)
+    return tuple(
+        RoundEnergy(row.round, row.valid, row.adjusted_mj, figures.get((row.arm, row.round), {}), row.reason_code)
+        for row in stored
+    )
+
+
+def _failed_gates(connection: Connection, run_id: str) -> tuple[FailedGate, ...]:
+    gate = tables.telemetry_gate.c
+    stored = connection.execute(
+        select(gate.gate, gate.at, gate.reason_message)
+        .where(gate.run_id == run_id, gate.passed.is_(False))
+        .order_by(gate.gate, gate.at)
+    )
+    return tuple(FailedGate(row.gate, row.at, row.reason_message or "no reason given") for row in stored)
 
 
 def _conditions(run: Row[Any]) -> EnergyConditions:
+    """A simulated device's figures come from its model, whatever versions it is run with."""
+    simulated = run.kind == SIMULATED
     return EnergyConditions(
-        device=f"{run.device_name} ({run.uuid})",
+        device=f"{'simulated ' if simulated else ''}{run.device_name} ({run.uuid})",
         payload_manifest_sha256=run.manifest_sha256,
         protocol=run.protocol,
-        environment_class=run.environment_class,
+        environment_class=None if simulated else run.environment_class,
         kernel_sha256=run.kernel_ptx_sha256,
     )
 

@@ -18,7 +18,19 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record, run_id_for
-from regression.results import rows, tables
+from regression.results import energy_rows, rows, tables
+
+PARTS = (
+    tables.validation,
+    tables.round_,
+    tables.round_energy,
+    tables.round_trace,
+    tables.run_energy,
+    tables.telemetry,
+    tables.telemetry_trace,
+    tables.telemetry_gate,
+)
+"""Tables with the parts of a run, in an order that every foreign key allows."""
 
 
 class LoadStatus(str, Enum):
@@ -94,13 +106,26 @@ def _store(connection: Connection, record: RunRecord, record_sha256: str) -> Loa
         )
     else:
         connection.execute(tables.run.insert().values(**values))
-    validations = [rows.validation_row(run_id, validation) for validation in record.validations]
-    if validations:
-        connection.execute(tables.validation.insert(), validations)
-    rounds = [rows.round_row(run_id, measured) for measured in record.rounds]
-    if rounds:
-        connection.execute(tables.round_.insert(), rounds)
+    parts = _parts(record)
+    for table in PARTS:
+        if parts[table]:
+            connection.execute(table.insert(), parts[table])
     return LoadStatus.REPLACED if stored else LoadStatus.STORED
+
+
+def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
+    """Rows of a run beside its own."""
+    run_id, rounds, telemetry = record.request.run_id, record.rounds, record.telemetry
+    return {
+        tables.validation: [rows.validation_row(run_id, validation) for validation in record.validations],
+        tables.round_: [rows.round_row(run_id, measured) for measured in rounds],
+        tables.round_energy: [row for r in rounds for row in energy_rows.round_energy_rows(run_id, r)],
+        tables.round_trace: [row for r in rounds for row in energy_rows.round_trace_rows(run_id, r)],
+        tables.run_energy: energy_rows.run_energy_rows(record),
+        tables.telemetry: [energy_rows.telemetry_row(run_id, part) for part in telemetry],
+        tables.telemetry_trace: [row for part in telemetry for row in energy_rows.telemetry_trace_rows(run_id, part)],
+        tables.telemetry_gate: [energy_rows.gate_row(run_id, gate) for gate in record.gates],
+    }
 
 
 def _clear(connection: Connection, run_id: str) -> None:
@@ -108,7 +133,7 @@ def _clear(connection: Connection, run_id: str) -> None:
     used = select(tables.baseline.c.baseline_id).where(tables.baseline.c.run_id == run_id)
     if connection.execute(used).first():
         raise BadInput("run_is_baseline", f"run {run_id} is a baseline: its record cannot be replaced")
-    for table in (tables.check_result, tables.validation, tables.round_):
+    for table in (tables.check_result, *reversed(PARTS)):
         connection.execute(table.delete().where(table.c.run_id == run_id))
 
 

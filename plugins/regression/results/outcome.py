@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 from gpu_tasks.records import BadInput, Outcome, run_id_for
 from regression.detectors import Verdict
 from regression.results import tables
-from regression.results.history import find_run
+from regression.results.history import SUBJECT, find_run
 
 INCONCLUSIVE = "inconclusive"
 FINE = {Verdict.OK.value, Verdict.IMPROVED.value}
@@ -30,10 +30,33 @@ class CheckLine:
 
 
 @dataclass(frozen=True)
+class FigureLine:
+    """One energy figure over the valid rounds of the run, mJ a replay."""
+
+    figure: str
+    subject: str
+    rounds: int
+    median_mj: float
+    sample_sd_mj: float | None
+    detectable_mj: float | None
+
+
+@dataclass(frozen=True)
+class GateLine:
+    """A telemetry gate that did not pass: failed, or (``passed`` None) unchecked; where, and the line that says why."""
+
+    gate: str
+    at: str
+    passed: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class RunVerdict:
     """Verdict of a run. ``agreed`` of ``total`` predictions equal the frozen ones; None when none were made.
 
-    ``variant`` and ``ptx_sha256`` say which kernels ran (None: no kernels, no PTX).
+    ``variant`` and ``ptx_sha256`` say which kernels ran (None: no kernels, no PTX). ``gates`` are those that did not
+    pass; ``figures`` are empty where no energy was measured.
     """
 
     run_id: str
@@ -47,6 +70,9 @@ class RunVerdict:
     exit_code: int
     variant: str | None = None
     ptx_sha256: str | None = None
+    energy_trust: str = "unavailable"
+    figures: tuple[FigureLine, ...] = ()
+    gates: tuple[GateLine, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``./nightly run --json`` prints as its last line."""
@@ -59,6 +85,11 @@ class RunVerdict:
             "checks": {name: asdict(line) for name, line in self.checks.items()},
             "agreement": {"agreed": self.agreed, "total": self.total},
             "kernel": {"variant": self.variant, "ptx_sha256": self.ptx_sha256},
+            "energy": {
+                "trust": self.energy_trust,
+                "figures": [asdict(figure) for figure in self.figures],
+                "gates_not_passed": [asdict(gate) for gate in self.gates],
+            },
             "exit": self.exit_code,
         }
 
@@ -75,7 +106,7 @@ def settle_verdict(connection: Connection, dag_id: str, dag_run_id: str, expecte
     connection.execute(
         tables.run.update().where(tables.run.c.run_id == run.run_id).values(verdict=word, exit_code=outcome.exit_code)
     )
-    return _assemble(run, checks, word, outcome.exit_code)
+    return _assemble(connection, run, checks, word, outcome.exit_code)
 
 
 def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[str]) -> tuple[str, Outcome]:
@@ -108,8 +139,8 @@ def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerd
         return RunVerdict(run_id, dag_run_id, None, None, failure.value, {}, None, None, failure.exit_code)
     checks = _checks(connection, run.run_id)
     if run.verdict is None:
-        return _assemble(run, checks, failure.value, failure.exit_code)
-    return _assemble(run, checks, run.verdict, run.exit_code)
+        return _assemble(connection, run, checks, failure.value, failure.exit_code)
+    return _assemble(connection, run, checks, run.verdict, run.exit_code)
 
 
 def _checks(connection: Connection, run_id: str) -> dict[str, CheckLine]:
@@ -123,7 +154,9 @@ def _checks(connection: Connection, run_id: str) -> dict[str, CheckLine]:
     return {row.check_name: CheckLine(row.verdict, row.reason) for row in stored}
 
 
-def _assemble(run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_code: int) -> RunVerdict:
+def _assemble(
+    connection: Connection, run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_code: int
+) -> RunVerdict:
     return RunVerdict(
         run_id=run.run_id,
         dag_run_id=run.dag_run_id,
@@ -136,4 +169,27 @@ def _assemble(run: Row[Any], checks: dict[str, CheckLine], verdict: str, exit_co
         exit_code=exit_code,
         variant=run.kernel_variant,
         ptx_sha256=run.kernel_ptx_sha256,
+        energy_trust=run.energy_trust,
+        figures=_figures(connection, run.run_id),
+        gates=_gates(connection, run.run_id),
     )
+
+
+def _figures(connection: Connection, run_id: str) -> tuple[FigureLine, ...]:
+    energy = tables.run_energy.c
+    stored = connection.execute(
+        select(*(energy[field.name] for field in fields(FigureLine)))
+        .where(energy.run_id == run_id)
+        .order_by(energy.subject != SUBJECT, energy.subject, energy.figure)
+    )
+    return tuple(FigureLine(*row) for row in stored)
+
+
+def _gates(connection: Connection, run_id: str) -> tuple[GateLine, ...]:
+    gate = tables.telemetry_gate.c
+    stored = connection.execute(
+        select(gate.gate, gate.at, gate.passed, gate.reason_message)
+        .where(gate.run_id == run_id, gate.passed.is_not(True))
+        .order_by(gate.passed.is_(None), gate.gate, gate.at)
+    )
+    return tuple(GateLine(*row) for row in stored)

@@ -11,13 +11,14 @@ from gpu_tasks.records import (
     DeviceFingerprint,
     EnvironmentFingerprint,
     PayloadIdentity,
-    Reason,
     RoundRecord,
     RunRecord,
     ValidationRecord,
     VerifyRecord,
     parse_utc,
 )
+from regression.results import energy_rows
+from regression.results.energy_rows import reason
 
 Row = dict[str, Any]
 
@@ -78,6 +79,8 @@ def payload_draw_rows(payload: PayloadIdentity, payload_id: int) -> list[Row]:
 def run_row(record: RunRecord, record_sha256: str) -> Row:
     """Values of ``run`` without its references; a run that was not judged yet."""
     request, kernel = record.request, record.kernel
+    summary = dataclasses.asdict(record.summary)
+    del summary["energy"]  # a table of its own
     return {
         "run_id": request.run_id,
         "dag_id": request.dag_id,
@@ -85,19 +88,21 @@ def run_row(record: RunRecord, record_sha256: str) -> Row:
         "workload": request.workload,
         "trigger": request.trigger,
         "logical_date": parse_utc(request.logical_date) if request.logical_date else None,
-        "protocol": request.protocol,
+        "protocol": record.protocol,
         "params": dataclasses.asdict(request),
         "label": request.label,
         "note": request.note,
         "outcome": record.outcome.value,
-        **_reason(record.reason),
+        **reason(record.reason),
         "started_at": parse_utc(record.started_at),
         "completed_at": parse_utc(record.completed_at) if record.completed_at else None,
         "energy_trust": record.energy_trust,
         "energy_trust_reason": record.energy_trust_reason.message if record.energy_trust_reason else None,
         "kernel_variant": kernel.variant if kernel else None,
         "kernel_ptx_sha256": kernel.ptx_sha256 if kernel else None,
-        **dataclasses.asdict(record.summary),
+        **summary,
+        "inject": request.inject,
+        "seed": request.seed,
         "provenance": record.provenance,
         "record_sha256": record_sha256,
     }
@@ -110,7 +115,7 @@ def validation_row(run_id: str, validation: ValidationRecord) -> Row:
         "case_name": f"draw-{validation.draw:02d}",
         "draw": validation.draw,
         "outcome": validation.outcome.value,
-        **_reason(validation.reason),
+        **reason(validation.reason),
         "payload_sha256": validation.payload_sha256,
         "total": validation.total,
         "agreed": validation.agreed,
@@ -129,22 +134,19 @@ def validation_row(run_id: str, validation: ValidationRecord) -> Row:
 
 def round_row(run_id: str, measured: RoundRecord) -> Row:
     """Values of ``round``."""
-    fields = dataclasses.asdict(measured)
+    fields = dataclasses.asdict(dataclasses.replace(measured, energy=None))
     return {
         "run_id": run_id,
         **{name: fields[name] for name in ROUND_COLUMNS},
         "outcome": measured.outcome.value,
-        **_reason(measured.reason),
-        **_reason(measured.cuda_ms_reason, "cuda_ms_"),
-        **_reason(measured.energy_reason, "energy_"),
-        "counters": {name: fields[name] for name in ROUND_COUNTERS},
+        **reason(measured.reason),
+        **reason(measured.cuda_ms_reason, "cuda_ms_"),
+        **reason(measured.energy_reason, "energy_"),
+        **energy_rows.round_columns(measured.energy),
+        "earlier_attempts": [dataclasses.asdict(attempt) for attempt in measured.earlier_attempts],
+        "counters": {name: fields[name] for name in ROUND_COUNTERS} | energy_rows.readings(measured.energy),
         "created_at": parse_utc(measured.created_at),
     }
-
-
-def _reason(reason: Reason | None, of: str = "") -> Row:
-    code, message = (reason.code, reason.message) if reason else (None, None)
-    return {f"{of}reason_code": code, f"{of}reason_message": message}
 
 
 def _fingerprint(fields: Row) -> str:

@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
-from gpu_tasks.records import DEVICE_KINDS
 from regression.results.columns import (
     CHECK_VERDICTS,
     DIRECTIONS,
@@ -40,81 +39,18 @@ from regression.results.columns import (
     required,
     sha256,
 )
+from regression.results.common_tables import device, environment, payload, payload_draw, source_state
+from regression.results.energy_tables import (
+    round_energy,
+    round_trace,
+    run_energy,
+    telemetry,
+    telemetry_gate,
+    telemetry_trace,
+)
 
 # What a baseline takes from its run; foreign keys over these columns keep the two from contradicting each other.
-BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id")
-
-device = Table(
-    "device",
-    metadata,
-    key("device_id", "Key"),
-    required("kind", Text, "cuda, emulated, reference or simulated; figures are never compared across kinds"),
-    required("uuid", Text, "Identity of one board (of one machine, for a CPU device)"),
-    required("name", Text, "Model name as the driver gives it"),
-    optional("memory_total_bytes", BigInteger, "Memory in bytes, as first seen"),
-    optional("multiprocessors", Integer, "Number of streaming multiprocessors, as first seen"),
-    optional("compute_capability", Text, "CUDA compute capability, for example 8.0, as first seen"),
-    one_of("kind", DEVICE_KINDS),
-    UniqueConstraint("kind", "uuid", "name"),
-    comment="Devices that runs were made on, one row a board and model",
-)
-
-environment = Table(
-    "environment",
-    metadata,
-    key("environment_id", "Key"),
-    required("fingerprint_sha256", Text, "sha256 of the canonical JSON of all fields below", unique=True),
-    required(
-        "environment_class",
-        Text,
-        "Versions that start a new baseline when they change: driver, CUDA and torch; without any, Python and numpy",
-    ),
-    required("python", Text, "Version of the interpreter of the GPU tasks"),
-    required("platform", Text, "Operating system and machine"),
-    optional("driver", Text, "Version of the GPU driver"),
-    optional("cuda", Text, "Version of CUDA"),
-    required("packages", JSONB, "Installed packages: name to version"),
-    UniqueConstraint("environment_id", "environment_class"),
-    sha256("fingerprint_sha256"),
-    comment="Software environments that runs were made in, one row a distinct set of versions",
-)
-
-source_state = Table(
-    "source_state",
-    metadata,
-    key("source_state_id", "Key"),
-    required("fingerprint_sha256", Text, "sha256 of the canonical JSON of the two fields below", unique=True),
-    optional("sources_sha256", Text, "sha256 of the file of pinned source hashes"),
-    required("sources", JSONB, "Every pinned source file: path to the sha256 found"),
-    sha256("fingerprint_sha256"),
-    sha256("sources_sha256"),
-    comment="States of the pinned sources (GPU programs and kernels) that runs were made with",
-)
-
-payload = Table(
-    "payload",
-    metadata,
-    key("payload_id", "Key"),
-    required("name", Text, "Name of the set of frozen draws"),
-    required("manifest_sha256", Text, "sha256 of its manifest"),
-    UniqueConstraint("name", "manifest_sha256"),
-    sha256("manifest_sha256"),
-    comment="Named sets of frozen draws",
-)
-
-payload_draw = Table(
-    "payload_draw",
-    metadata,
-    required("payload_id", Integer, "Set of draws", ForeignKey("payload.payload_id"), primary_key=True),
-    required("draw", SmallInteger, "Number of the draw in its set, from 0", primary_key=True),
-    required("dataset_seed", BigInteger, "Seed that the draw was made from"),
-    required("payload_sha256", Text, "sha256 of the file with the draw's arrays"),
-    required("frozen_prediction_sha256", Text, "sha256 of the frozen predictions"),
-    CheckConstraint("draw >= 0", name="draw"),
-    sha256("payload_sha256"),
-    sha256("frozen_prediction_sha256"),
-    comment="Frozen draws of each payload, as its manifest names them",
-)
+BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id", "energy_trust")
 
 run = Table(
     "run",
@@ -137,7 +73,12 @@ run = Table(
     *reason_columns(),
     required("started_at", TIMESTAMP, "When the run began: when its request was accepted (UTC)"),
     optional("completed_at", TIMESTAMP, "When the last of its parts was recorded (UTC)"),
-    required("energy_trust", Text, "verified, unverified (nothing vouches for the sensor) or unavailable (no counter)"),
+    required(
+        "energy_trust",
+        Text,
+        "verified (every telemetry gate passed), failed (one did not), unverified (one was not made or could not be "
+        "checked) or unavailable (no counter)",
+    ),
     optional("energy_trust_reason", Text, "Why the energy is not verified"),
     optional("kernel_variant", Text, "Variant of the kernels that ran"),
     optional("kernel_ptx_sha256", Text, "sha256 of the PTX that ran; NULL where the device runs none"),
@@ -158,6 +99,13 @@ run = Table(
     optional("adjusted_mj_max", DOUBLE, "Largest adjusted energy of a valid round, mJ a replay"),
     optional("adjusted_mj_sample_sd", DOUBLE, "Sample standard deviation (n-1) of the adjusted energy, mJ a replay"),
     optional("negative_adjusted_rounds", Integer, "Valid rounds with a negative adjusted energy"),
+    optional(
+        "reference_joules_per_1e12_operations",
+        DOUBLE,
+        "Energy of the reference load, mean of before and after the rounds, J per 10^12 operations",
+    ),
+    optional("inject", Text, "Effects that the simulated device was told to show; NULL: none"),
+    optional("seed", BigInteger, "Seed of what was random in the measurement; NULL where the request has none"),
     required("provenance", JSONB, "Where the record comes from, when not from a run of this system"),
     optional("verdict", Text, "Verdict of the run; NULL until it was judged"),
     optional("exit_code", SmallInteger, "Exit status that goes with the verdict: 0 to 5"),
@@ -181,6 +129,8 @@ run = Table(
     CheckConstraint("draws_validated BETWEEN 0 AND draws_expected", name="draws_validated"),
     CheckConstraint("rounds_valid BETWEEN 0 AND rounds_expected", name="rounds_valid"),
     CheckConstraint("exit_code BETWEEN 0 AND 5 AND (verdict IS NULL) = (exit_code IS NULL)", name="exit_code"),
+    CheckConstraint("inject IS NULL OR btrim(inject) <> '' AND seed IS NOT NULL", name="inject"),
+    CheckConstraint("seed >= 0", name="seed"),
     comment="Runs: one row a night, a manual run, a backfill or an imported record",
 )
 
@@ -239,7 +189,15 @@ round_ = Table(
     optional("cuda_ms_reason_message", Text, "Why there is no CUDA-event time: one line"),
     optional("energy_reason_code", Text, "Why there are no energies: documented snake_case word"),
     optional("energy_reason_message", Text, "Why there are no energies: one line"),
-    required("counters", JSONB, "Raw readings: active and idle windows (mJ since driver load, monotonic s)"),
+    optional("tick_period_s", DOUBLE, "Update period of the energy counter that was reckoned with, s"),
+    optional("read_latency_s", DOUBLE, "Duration of one reading of the counter, s"),
+    optional("counter_j", DOUBLE, "Energy of the active window by the counter, J"),
+    optional("integrated_j", DOUBLE, "Energy of the active window by the sampled power, J"),
+    optional("meters_relative_difference", DOUBLE, "How far the two meters are apart, relative"),
+    optional("power_integral_mj", DOUBLE, "Energy a replay without idle energy, by the sampled power alone, mJ"),
+    optional("sham_adjusted_mj", DOUBLE, "What a window without work reads, over as many replays, mJ; NULL: none made"),
+    required("earlier_attempts", JSONB, "Why the round had to be measured again: code and message of each attempt"),
+    required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
     one_of("outcome", OUTCOMES),
     CheckConstraint("NOT valid OR outcome = 'ok'", name="valid"),
@@ -250,6 +208,11 @@ round_ = Table(
     CheckConstraint("NOT valid OR wall_ms > 0", name="wall_ms"),
     CheckConstraint("NOT valid OR gross_mj >= 0", name="gross_mj"),
     CheckConstraint("round >= 0", name="round"),
+    CheckConstraint("tick_period_s > 0", name="tick_period_s"),
+    CheckConstraint("read_latency_s >= 0", name="read_latency_s"),
+    CheckConstraint("num_nulls(counter_j, integrated_j, meters_relative_difference) IN (0, 3)", name="meters"),
+    CheckConstraint("power_integral_mj IS NULL OR counter_j IS NOT NULL", name="power_integral_mj"),
+    CheckConstraint("jsonb_typeof(earlier_attempts) = 'array'", name="earlier_attempts"),
     comment="Measurement rounds: derived figures and the raw counter readings they come from",
 )
 
@@ -267,6 +230,7 @@ baseline = Table(
     required("for_agreement", Boolean, "Whether predictions are compared with it (on every device)"),
     required("for_time", Boolean, "Whether times are compared with it (same device only)"),
     required("for_energy", Boolean, "Whether energies are compared with it (same device only)"),
+    required("energy_trust", Text, "Trust in the energy of the accepted run"),
     required("accepted_by", Text, "Who accepted it"),
     required("accepted_at", TIMESTAMP, "When it was accepted (UTC)", server_default=text("now()")),
     required("reason", Text, "Why it was accepted"),
@@ -287,6 +251,7 @@ baseline = Table(
     ),
     CheckConstraint("retired_at >= accepted_at", name="retired_at"),
     CheckConstraint("for_agreement OR for_time OR for_energy", name="purpose"),
+    CheckConstraint("NOT for_energy OR energy_trust <> 'failed'", name="energy_trust"),
     CheckConstraint("btrim(accepted_by) <> '' AND btrim(reason) <> ''", name="reason"),
     comment="Accepted runs that others are compared with; at most one current one a key",
 )
@@ -326,7 +291,13 @@ __all__ = [
     "payload",
     "payload_draw",
     "round_",
+    "round_energy",
+    "round_trace",
     "run",
+    "run_energy",
     "source_state",
+    "telemetry",
+    "telemetry_gate",
+    "telemetry_trace",
     "validation",
 ]

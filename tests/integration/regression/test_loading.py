@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, Reason, RunRecord, to_json, write_record
 from regression.nights import tasks
 from regression.nights.folder import Night
+from regression.results import tables
 from regression.results.loading import LoadStatus, load_run
 from regression.results.outcome import settle_verdict
 from regression.results.spool import keep_record, load_record, waiting
@@ -50,7 +51,7 @@ def load(database: Database, record: RunRecord) -> LoadStatus:
 
 
 def counts(database: Database) -> dict[str, int]:
-    names = ("run", "validation", "round", "device", "environment", "source_state", "payload", "payload_draw")
+    names = [name for name in tables.metadata.tables if name not in ("baseline", "check_result")]
     with database.reader.connect() as connection:
         return {n: connection.execute(text(f"SELECT count(*) FROM {n}")).scalar_one() for n in names}
 
@@ -66,6 +67,7 @@ def everything(database: Database) -> dict[str, list[Any]]:
 ONE_RUN = {
     **{"run": 1, "validation": 11, "round": 7, "device": 1, "environment": 1, "source_state": 1},
     **{"payload": 1, "payload_draw": 11},
+    **dict.fromkeys(("round_energy", "round_trace", "run_energy", "telemetry", "telemetry_gate", "telemetry_trace"), 0),
 }
 
 

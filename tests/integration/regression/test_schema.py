@@ -18,6 +18,7 @@ from regression.results.baselines import accept_baseline
 from regression.results.loading import load_run
 from regression.results.roles import ensure_roles
 from tests.integration.regression.databases import PASSWORDS, Database
+from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_records import CPU, payload, run_record, sha256_of
 
 WRITES = [
@@ -36,6 +37,8 @@ WRONG_BASELINES = [
     "UPDATE baseline SET payload_id = (SELECT max(payload_id) FROM payload)",
     "UPDATE run SET device_id = (SELECT max(device_id) FROM device) WHERE dag_run_id = 'manual__1'",
     "UPDATE environment SET environment_class = 'driver=other'",
+    "UPDATE baseline SET energy_trust = 'failed'",
+    "UPDATE run SET energy_trust = 'failed'",
 ]
 WRONG_STATES = [
     "UPDATE run SET agreed = total + 1",
@@ -59,6 +62,43 @@ WRONG_STATES = [
     "UPDATE round SET valid = false",
     "UPDATE round SET wall_ms = 0",
     "UPDATE device SET kind = 'tpu'",
+    "UPDATE run SET energy_trust = 'perhaps'",
+    "UPDATE run SET inject = 'throttle'",
+    "UPDATE run SET inject = ' ', seed = 1",
+    "UPDATE run SET seed = -1",
+    "UPDATE round SET tick_period_s = 0",
+    "UPDATE round SET integrated_j = NULL WHERE counter_j IS NOT NULL",
+    "UPDATE round SET counter_j = NULL, integrated_j = NULL, meters_relative_difference = NULL",
+    "UPDATE round SET earlier_attempts = '{}'",
+    "UPDATE run_energy SET figure = 'guess'",
+    "UPDATE run_energy SET subject = ' '",
+    "UPDATE run_energy SET median_mj = max_mj + 1",
+    "UPDATE run_energy SET rounds = 0",
+    "UPDATE run_energy SET rounds = 1",
+    "UPDATE run_energy SET sample_sd_mj = NULL",
+    "UPDATE run_energy SET sample_sd_mj = -1",
+    "UPDATE run_energy SET detectable_mj = -1",
+    "UPDATE round_energy SET round = 99",
+    "UPDATE round_energy SET drift_mj = -0.1",
+    "UPDATE round_energy SET combined_mj = -0.1",
+    "UPDATE round_energy SET low_mj = high_mj + 1",
+    "UPDATE round_energy SET degrees_of_freedom = 0",
+    "UPDATE round_energy SET figure = 'classic'",
+    "UPDATE round_trace SET round = 99",
+    "UPDATE round_trace SET period_s = 0",
+    "UPDATE round_trace SET power_kind = 'guessed'",
+    "UPDATE round_trace SET error_code = 'x'",
+    "UPDATE telemetry SET moment = 'during'",
+    "UPDATE telemetry SET outcome = 'invalid_measurement'",
+    "UPDATE telemetry SET reference_energy_j = NULL",
+    "UPDATE telemetry SET reference_duration_s = 0",
+    "UPDATE telemetry SET idle_power_w = NULL WHERE moment = 'before'",
+    "UPDATE telemetry_trace SET moment = 'during'",
+    "UPDATE telemetry_gate SET gate = 'luck'",
+    "UPDATE telemetry_gate SET at = 'later'",
+    "UPDATE telemetry_gate SET passed = false",
+    "UPDATE telemetry_gate SET passed = NULL",
+    "UPDATE telemetry_gate SET low = high + 1",
     "INSERT INTO check_result (run_id, check_name, step, verdict, metric, unit, reason_code, reason, details) "
     "SELECT run_id, 'energy', 0, 'great', 'm', 'mJ', 'x', 'x', '{}' FROM run",
 ]
@@ -217,7 +257,7 @@ def test_the_writer_neither_changes_the_schema_nor_deletes_runs(database: Databa
 
 
 def test_wrong_states_are_impossible(database: Database) -> None:
-    load_run(database.writer, run_record(), sha256_of(run_record()))
+    load_run(database.writer, energy_run("manual__1"), sha256_of(energy_run("manual__1")))
     allowed = []
     for statement in WRONG_STATES:
         try:

@@ -1,18 +1,21 @@
-"""The round-spread rule: both sides, its edges, and everything that keeps two energies from being compared."""
+"""The round-spread rule: both sides, what it cannot see, and everything that keeps two energies from being compared."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from regression.detectors import (
     EnergyBaseline,
     EnergyConditions,
     EnergyRun,
+    FailedGate,
     Problem,
     RoundEnergy,
     Verdict,
@@ -40,25 +43,59 @@ def run_of(*values: float | None, **changes: object) -> EnergyRun:
         (0.60, Verdict.OK, "within_spread", None),
         (0.59, Verdict.OK, "within_spread", None),
         (0.61, Verdict.OK, "within_spread", None),
-        (0.6100001, Verdict.REGRESSED, "energy_above_spread", "higher"),
-        (0.5899999, Verdict.REGRESSED, "energy_below_spread", "lower"),
+        (0.6100001, Verdict.INCONCLUSIVE, "below_detectable_difference", "higher"),
+        (0.5899999, Verdict.INCONCLUSIVE, "below_detectable_difference", "lower"),
+        (0.6303, Verdict.INCONCLUSIVE, "below_detectable_difference", "higher"),
+        (0.6304, Verdict.REGRESSED, "energy_above_spread", "higher"),
+        (0.5697, Verdict.INCONCLUSIVE, "below_detectable_difference", "lower"),
+        (0.5696, Verdict.REGRESSED, "energy_below_spread", "lower"),
         (-0.1, Verdict.REGRESSED, "energy_below_spread", "lower"),
     ],
 )
-def test_the_median_is_held_against_the_spread_on_both_sides(
+def test_the_median_is_held_against_the_spread_and_then_against_what_can_be_seen(
     median: float, verdict: Verdict, code: str, direction: str | None
 ) -> None:
-    found = judge_energy(run_of(median - 5, median, median + 5), BASELINE)
+    """Both have a standard deviation of 0.01 mJ over three rounds: 0.03035 mJ is the least that shows."""
+    found = judge_energy(run_of(median - 0.01, median, median + 0.01), BASELINE)
     assert (found.verdict, found.reason_code, found.direction) == (verdict, code, direction)
     assert (found.value, found.baseline_low, found.baseline_high, found.baseline_value) == (median, 0.59, 0.61, 0.60)
+    expected = (stdtrit(4, 0.975) + stdtrit(4, 0.8)) * math.sqrt(2 * 0.01**2 / 3)
+    assert found.details["detectable_mj"] == pytest.approx(expected, rel=1e-9)
+    assert found.details["detectable_percent"] == pytest.approx(expected / 0.6 * 100, rel=1e-9)
+    assert found.details["sample_sd_mj"] == pytest.approx(0.01) == found.details["baseline_sample_sd_mj"]
 
 
-def test_the_message_has_figures_units_direction_and_baseline() -> None:
-    found = judge_energy(run_of(0.70, 0.71, 0.72), BASELINE)
-    assert found.reason == (
-        "adjusted energy 0.71 mJ a replay (median of 3 of 3 rounds) is 0.1 mJ (16 %) above the round spread "
-        "0.59 to 0.61 mJ of baseline A100 night 1"
-    )
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (
+            (0.70, 0.71, 0.72),
+            "adjusted energy 0.71 mJ a replay (median of 3 of 3 rounds) is 0.1 mJ (16 %) above the round spread 0.59 "
+            "to 0.61 mJ of baseline A100 night 1; smallest detectable difference 0.0304 mJ (5.1 %)",
+        ),
+        (
+            (0.49, 0.5, 0.51),
+            "adjusted energy 0.5 mJ a replay (median of 3 of 3 rounds) is 0.09 mJ (15 %) below the round spread 0.59 "
+            "to 0.61 mJ of baseline A100 night 1; smallest detectable difference 0.0304 mJ (5.1 %); with an unchanged "
+            "kernel that means that work went missing",
+        ),
+        (
+            (0.59, 0.6, 0.61),
+            "adjusted energy 0.6 mJ a replay (median of 3 of 3 rounds) is within the round spread 0.59 to 0.61 mJ of "
+            "baseline A100 night 1; a change of less than 0.0304 mJ (5.1 %) would not have been seen",
+        ),
+        (
+            (0.61, 0.62, 0.63),
+            "adjusted energy 0.62 mJ a replay (median of 3 of 3 rounds) is 0.01 mJ (1.6 %) above the round spread 0.59 "
+            "to 0.61 mJ of baseline A100 night 1, but 0.02 mJ (3.3 %) from its median, and a change of less than "
+            "0.0304 mJ (5.1 %) cannot be told from none",
+        ),
+    ],
+)
+def test_the_message_has_figures_units_direction_baseline_and_what_can_be_seen(
+    values: tuple[float, ...], reason: str
+) -> None:
+    assert judge_energy(run_of(*values), BASELINE).reason == reason
 
 
 def test_less_energy_with_another_kernel_is_an_improvement_and_more_is_not() -> None:
@@ -113,9 +150,81 @@ def test_no_counter_is_unavailable_and_no_usable_round_invalid() -> None:
     assert judge_energy(run_of(problem=lost), BASELINE).reason_code == "device_lost"
 
 
-def test_an_unverified_sensor_is_said_with_the_verdict() -> None:
-    found = judge_energy(run_of(0.6, trust="unverified", trust_reason="no gate"), BASELINE)
-    assert found.verdict is Verdict.OK and found.reason.endswith("[energy of this run is unverified: no gate]")
+def test_energy_that_is_not_verified_is_not_judged_by_a_verified_baseline() -> None:
+    for values in ((0.6, 0.6), (0.9, 0.9)):
+        found = judge_energy(run_of(*values, trust="unverified", trust_reason="no band"), BASELINE)
+        assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "energy_unverified")
+        assert found.reason.endswith("[energy of this run is unverified: no band]")
+    by_name = replace(BASELINE, trust="unverified")
+    found = judge_energy(run_of(0.6, 0.6, trust="unverified", trust_reason="no band"), by_name)
+    assert found.verdict is Verdict.OK and "[energy of this run is unverified: no band]" in found.reason
+
+
+@pytest.mark.parametrize("baseline", [BASELINE, None, replace(BASELINE, trust="unverified")])
+def test_a_failed_gate_is_invalid_and_named_whatever_the_rounds_say(baseline: EnergyBaseline | None) -> None:
+    gates = (FailedGate("reference_load", "before", "found 0.07 J"), FailedGate("sham_window", "run", "found 40 %"))
+    for run in (run_of(0.6, 0.6), run_of(), run_of(None)):
+        found = judge_energy(replace(run, trust="failed", failed_gates=gates), baseline)
+        assert (found.verdict, found.reason_code, found.value) == (Verdict.INVALID, "gate_failed", None)
+        assert found.reason == (
+            "no usable energy, telemetry gate failed: reference_load (before): found 0.07 J; "
+            "sham_window (run): found 40 %"
+        )
+        assert [gate["gate"] for gate in found.details["failed_gates"]] == ["reference_load", "sham_window"]
+    many = judge_energy(run_of(0.6, trust="failed", failed_gates=gates * 3), baseline)
+    assert many.reason.endswith("; and 3 more")
+    nameless = judge_energy(run_of(0.6, trust="failed", trust_reason="sensor"), baseline)
+    assert nameless.reason == "no usable energy, telemetry gate failed: sensor"
+
+
+def test_rounds_that_are_all_invalid_are_counted_by_reason() -> None:
+    reasons = ("throttled", "new_process", "throttled")
+    made = tuple(RoundEnergy(n, False, 0.6, reason_code=reason) for n, reason in enumerate(reasons))
+    found = judge_energy(run_of(rounds=made, rounds_expected=3), BASELINE)
+    assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_valid_round")
+    assert found.reason == "none of 3 rounds has a valid adjusted energy (throttled: 2, new_process: 1)"
+
+
+def with_figures(*values: float, **figures: tuple[float, ...]) -> tuple[RoundEnergy, ...]:
+    return tuple(
+        RoundEnergy(n, True, value, {name.replace("_", " "): given[n] for name, given in figures.items()})
+        for n, value in enumerate(values)
+    )
+
+
+def test_every_figure_has_the_verdict_that_it_alone_would_have_given() -> None:
+    baseline = replace(
+        BASELINE, rounds=with_figures(0.59, 0.6, 0.61, aligned=(0.599, 0.6, 0.601), classic=(0.5, 0.6, 0.7))
+    )
+    run = run_of(
+        rounds=with_figures(
+            *(0.6, 0.61, 0.62),
+            **{"aligned": (0.609, 0.61, 0.611), "classic": (0.51, 0.61, 0.71), "audited": (0.6, 0.61, 0.62)},
+        ),
+        rounds_expected=3,
+    )
+    found = judge_energy(run, baseline)
+    assert (found.verdict, found.reason_code) == (Verdict.OK, "within_spread")
+    told = {name: (figure["verdict"], figure["reason_code"]) for name, figure in found.details["figures"].items()}
+    assert told == {
+        "aligned": ("regressed", "energy_above_spread"),
+        "classic": ("ok", "within_spread"),
+        "audited": ("inconclusive", "baseline_without_figure"),
+    }
+    aligned, classic = (found.details["figures"][name] for name in ("aligned", "classic"))
+    assert (aligned["median_mj"], aligned["baseline_low_mj"], aligned["baseline_high_mj"]) == (0.61, 0.599, 0.601)
+    assert aligned["detectable_mj"] < found.details["detectable_mj"] < classic["detectable_mj"]
+
+
+def test_where_nothing_is_compared_no_figure_is_either() -> None:
+    rounds_ = with_figures(0.6, 0.6, 0.6, aligned=(0.6, 0.7, 0.8))
+    for changes, baseline, verdict, code in (
+        ({"trust": "failed"}, BASELINE, "invalid", "gate_failed"),
+        ({"trust": "unverified"}, BASELINE, "inconclusive", "energy_unverified"),
+        ({}, None, "inconclusive", "no_baseline"),
+    ):
+        found = judge_energy(run_of(rounds=rounds_, rounds_expected=3, **changes), baseline)
+        assert found.details["figures"] == {"aligned": {"verdict": verdict, "reason_code": code, "median_mj": 0.7}}
 
 
 @given(
@@ -128,3 +237,4 @@ def test_any_rounds_get_a_verdict_with_finite_figures(values: list[float | None]
     usable = [r.adjusted_mj for r in made if r.valid and r.adjusted_mj is not None and math.isfinite(r.adjusted_mj)]
     assert (found.verdict is Verdict.INVALID) == (not usable)
     assert found.value is None or math.isfinite(found.value)
+    json.dumps(found.details, allow_nan=False)

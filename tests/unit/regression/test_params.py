@@ -35,7 +35,8 @@ def request(folders: list[Path], **given: Any) -> RunRequest:
 def test_nothing_given_is_a_whole_night(folders: list[Path]) -> None:
     accepted = request(folders)
     assert (accepted.draws, accepted.rounds, accepted.device) == (list(range(11)), 7, "auto")
-    assert (accepted.payload, accepted.protocol, accepted.repeats) == ("original", "classic", None)
+    assert (accepted.payload, accepted.protocol, accepted.repeats) == ("original", None, None)
+    assert (accepted.inject, accepted.seed, accepted.reference_bands) == (None, None, {})
     assert accepted.run_id == run_id_for("d", "r")
 
 
@@ -63,7 +64,19 @@ def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
         {"draws": "0"},
         {"repeats": 0},
         {"device": "tpu"},
-        {"device": "simulated"},
+        {"inject": "energy+10%"},
+        {"inject": "energy+10%", "device": "cuda"},
+        {"seed": 7},
+        {"inject": "", "device": "simulated"},
+        {"inject": "energy+10%\n", "device": "simulated"},
+        {"inject": "-energy", "device": "simulated"},
+        {"inject": "throttle; rm", "device": "simulated"},
+        {"inject": 10, "device": "simulated"},
+        {"inject": "x" * 201, "device": "simulated"},
+        {"seed": -1, "device": "simulated"},
+        {"seed": 1.0, "device": "simulated"},
+        {"seed": True, "device": "simulated"},
+        {"seed": 2**32, "device": "simulated"},
         {"variant": "fastest"},
         {"variant": ""},
         {"protocol": "fast"},
@@ -81,13 +94,40 @@ def test_what_is_wrong_is_refused_and_named(folders: list[Path], given: dict[str
     assert caught.value.message.startswith(f"{next(iter(given))}")
 
 
-def test_a_device_of_a_later_version_is_refused_and_what_there_is_named(folders: list[Path]) -> None:
+def test_a_device_that_there_is_none_of_is_refused_and_what_there_is_named(folders: list[Path]) -> None:
     with pytest.raises(BadInput) as caught:
-        request(folders, device="simulated")
-    available = "auto, cuda, emulated, reference"
-    assert caught.value.message == f"device: simulated is not available in this version; available: {available}"
-    with pytest.raises(BadInput, match=f"device: expected one of {available}, found 'tpu'"):
         request(folders, device="tpu")
+    available = "auto, cuda, emulated, reference, simulated"
+    assert caught.value.message == f"device: expected one of {available}, found 'tpu'"
+
+
+@pytest.mark.parametrize("inject", ["energy+10%", "time+3%, drift=walk", "sensor*0.5", "driver=580.1", "faulty_sensor"])
+def test_a_simulated_device_takes_effects(folders: list[Path], inject: str) -> None:
+    assert request(folders, device="simulated", inject=inject).inject == inject
+
+
+def test_effects_for_another_device_are_refused_in_a_clear_line(folders: list[Path]) -> None:
+    with pytest.raises(BadInput) as caught:
+        request(folders, inject="throttle")
+    expected = "inject: expected none unless the device is simulated, found 'throttle' for auto"
+    assert caught.value.message == expected
+
+
+def test_a_simulated_run_has_a_seed_of_its_own_that_is_always_the_same(folders: list[Path]) -> None:
+    def seed(name: str, **given: Any) -> int | None:
+        return build_request(
+            {"device": "simulated"} | given,
+            workload="qda",
+            dag_id="d",
+            dag_run_id=name,
+            trigger="manual",
+            logical_date=None,
+            payload_folders=folders,
+        ).seed
+
+    assert seed("a") == seed("a") != seed("b")
+    assert all(0 <= (seed(name) or -1) < 2**32 for name in "abcdef")
+    assert (seed("a", seed=0), seed("b", seed=7)) == (0, 7)
 
 
 def test_variants_are_those_of_the_committed_kernels() -> None:
