@@ -52,7 +52,7 @@ class NvmlGpu:
 
     def state(self) -> GpuState:
         """Clocks, power, limits, processes and so on; what this GPU cannot say is null with its reason."""
-        return read_state(self._queries, self.uuid, self.pci_bus_id, self._clock.now())
+        return read_state(self._queries, self.pci_bus_id, self._clock.now())
 
     def sample(self) -> tuple[Sample, str | None]:
         """One row of a trace, and the kind of its power."""

@@ -155,6 +155,10 @@ class Queries:
         name = "nvmlDeviceGetRemappedRows"
         return switch(self._call(name)[2], name)
 
+    def uuid(self) -> str:
+        """UUID of the GPU that the handle is of now."""
+        return text(self._call("nvmlDeviceGetUUID"), "nvmlDeviceGetUUID")
+
     def driver(self) -> str:
         """Release of the driver, such as ``580.105.08``."""
         return text(self._nvml.call("nvmlSystemGetDriverVersion"), "nvmlSystemGetDriverVersion")

@@ -34,7 +34,7 @@ class Probe:
             return None
 
 
-def read_state(gpu: Queries, uuid: str, pci_bus_id: str, time_s: float) -> GpuState:
+def read_state(gpu: Queries, pci_bus_id: str, time_s: float) -> GpuState:
     """The state of the GPU, which began to be asked for at ``time_s``."""
     probe = Probe()
     power: Power | None = probe.ask("power_w", gpu.power)
@@ -43,7 +43,7 @@ def read_state(gpu: Queries, uuid: str, pci_bus_id: str, time_s: float) -> GpuSt
     del counter  # asked for only so that the state says why there is none
     return GpuState(
         time_s=time_s,
-        uuid=uuid,
+        uuid=gpu.uuid(),
         pci_bus_id=pci_bus_id,
         driver=gpu.driver(),
         power_w=power.watts if power else None,

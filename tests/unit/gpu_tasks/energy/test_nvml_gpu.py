@@ -26,6 +26,7 @@ from gpu_tasks.records import CounterReading, GpuProcess, GpuState
 from tests.unit.gpu_tasks.energy.nvml_scripted import (
     BUS_ID,
     LATENCY_S,
+    OTHER_UUID,
     UUID,
     ScriptedNvml,
     field_value,
@@ -137,6 +138,12 @@ def test_the_whole_state_of_a_healthy_gpu(nvml: ScriptedNvml) -> None:
         row_remap_pending=False,
         unavailable={},
     )
+
+
+def test_each_state_asks_anew_which_gpu_and_driver_it_is_of(nvml: ScriptedNvml) -> None:
+    gpu = opened(nvml)
+    nvml.answers |= {"nvmlDeviceGetUUID": OTHER_UUID, "nvmlSystemGetDriverVersion": "580.126.09"}
+    assert (gpu.state().uuid, gpu.state().driver) == (OTHER_UUID, "580.126.09")
 
 
 QUESTIONS = {

@@ -1,0 +1,266 @@
+"""Rounds that were measured and cannot be used."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pynvml
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_tasks.energy.invalidation import (
+    COUNTED_POLICIES,
+    NOT_THROTTLING,
+    THROTTLING,
+    active_samples,
+    invalid_reasons,
+    window_reasons,
+)
+from gpu_tasks.energy.nvml.queries import POLICIES
+from gpu_tasks.energy.trace import Sample
+from gpu_tasks.records import CounterReading, GpuProcess, GpuState
+
+BEFORE = GpuState(
+    time_s=100.0,
+    uuid="GPU-5c63cb6b",
+    pci_bus_id="00000000:50:00.0",
+    driver="580.105.08",
+    power_w=57.7,
+    power_kind="instantaneous",
+    power_limit_w=400.0,
+    default_power_limit_w=400.0,
+    sm_clock_mhz=1410,
+    memory_clock_mhz=1215,
+    performance_state=0,
+    temperature_c=31,
+    utilisation_percent=0,
+    throttle_reasons=0x1,
+    violation_ns=dict.fromkeys(POLICIES, 1000),
+    processes=[GpuProcess(1285, 450 << 20)],
+    persistence_mode=True,
+    mig_mode=False,
+    uncorrected_ecc_errors=0,
+    row_remap_pending=False,
+    unavailable={},
+)
+AFTER = dataclasses.replace(BEFORE, time_s=126.0, temperature_c=36)
+
+
+def reading(time_s: float, energy_mj: int) -> CounterReading:
+    return CounterReading(energy_mj, time_s, 0.003)
+
+
+READINGS = [reading(100.0, 0), reading(105.0, 300_000), reading(121.0, 1_800_000), reading(121.01, 1_800_000)]
+
+
+def working(clocks: list[int], state: int = 0, start_s: float = 105.0, busy: int = 97) -> list[Sample]:
+    """A sample every 50 ms while kernels run."""
+    return [
+        Sample(start_s + number / 20, 90.0, sm_clock_mhz=clock, utilisation_percent=busy, performance_state=state)
+        for number, clock in enumerate(clocks)
+    ]
+
+
+def codes(
+    before: GpuState = BEFORE,
+    after: GpuState = AFTER,
+    samples: list[Sample] | None = None,
+    readings: list[CounterReading] | None = None,
+    clock_floor_mhz: float | None = None,
+) -> list[str]:
+    reasons = invalid_reasons(
+        before,
+        after,
+        working([1410] * 300) if samples is None else samples,
+        READINGS if readings is None else readings,
+        clock_floor_mhz=clock_floor_mhz,
+    )
+    assert all(": expected " in reason.message and ", found " in reason.message for reason in reasons)
+    return [reason.code for reason in reasons]
+
+
+def test_a_round_in_which_nothing_happened_is_valid() -> None:
+    assert codes() == []
+    assert codes(clock_floor_mhz=1410) == []
+
+
+def test_the_bits_are_those_of_the_bindings() -> None:
+    bindings = {name: value for name, value in vars(pynvml).items() if name.startswith("nvmlClocksEventReason")}
+    names = {
+        f"nvmlClocksEventReason{''.join(part.title() for part in name.split('_'))}": bit
+        for bit, name in (NOT_THROTTLING | THROTTLING).items()
+    }
+    assert {name: bindings[name] for name in names} == names
+    assert sum(names.values()) == bindings["nvmlClocksEventReasonAll"]
+
+
+@pytest.mark.parametrize("bit", [*THROTTLING, 0x200, 0x8000_0000_0000])
+@pytest.mark.parametrize("when", ["before", "after", "both"])
+def test_a_bit_that_holds_the_clocks_down_invalidates_whenever_it_is_seen(bit: int, when: str) -> None:
+    held = {"throttle_reasons": bit | 0x1}
+    before = BEFORE if when == "after" else dataclasses.replace(BEFORE, **held)
+    after = AFTER if when == "before" else dataclasses.replace(AFTER, **held)
+    assert codes(before, after) == ["throttled"] * (2 if when == "both" else 1)
+    (reason, *_) = invalid_reasons(before, after, [], READINGS)
+    assert THROTTLING.get(bit, hex(bit)) in reason.message
+    assert "gpu_idle" not in reason.message
+
+
+@pytest.mark.parametrize("bits", [0, 0x1, 0x2, 0x3, None])
+def test_nvbench_231_no_work_and_the_clock_that_was_asked_for_are_no_throttling(bits: int | None) -> None:
+    states = [dataclasses.replace(state, throttle_reasons=bits) for state in (BEFORE, AFTER)]
+    assert codes(*states) == []
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_time_under_a_limit_that_grew_invalidates_and_time_without_work_does_not(policy: str) -> None:
+    after = dataclasses.replace(AFTER, violation_ns=BEFORE.violation_ns | {policy: 5_001_000})
+    assert codes(after=after) == (["violation_time_grew"] if policy in COUNTED_POLICIES else [])
+    if policy in COUNTED_POLICIES:
+        (reason,) = invalid_reasons(BEFORE, after, [], READINGS)
+        assert reason.message == f"time under the {policy} limit: expected not to grow, found 5 ms more"
+
+
+def test_a_policy_that_is_not_known_at_both_ends_is_not_compared() -> None:
+    unknown = {policy: time for policy, time in BEFORE.violation_ns.items() if policy != "thermal"}
+    after = dataclasses.replace(AFTER, violation_ns=unknown | {"thermal": 10**9})
+    assert codes(dataclasses.replace(BEFORE, violation_ns=unknown), after) == []
+    assert codes(after, dataclasses.replace(AFTER, violation_ns=unknown)) == []
+
+
+def test_nvbench_193_flashinfer_2899_clocks_that_drop_by_19_percent_in_mid_run_invalidate() -> None:
+    assert codes(samples=working([1410] * 150 + [1142] * 150)) == ["clock_drop"]
+    assert codes(samples=working([1410] * 150 + [1142] * 3 + [1410] * 150)) == ["clock_drop"]
+
+
+def test_clocks_that_rise_at_the_start_or_step_by_a_boost_bin_are_none() -> None:
+    assert codes(samples=working([1095] * 20 + [1410] * 280)) == []
+    assert codes(samples=working([1410, 1395, 1380, 1410] * 75)) == []
+
+
+@given(st.lists(st.integers(1270, 1410), min_size=60, max_size=90), st.integers(30, 59), st.integers(300, 1142))
+def test_a_drop_is_found_wherever_it_is(clocks: list[int], place: int, low: int) -> None:
+    assert codes(samples=working(clocks)) == []
+    clocks[place] = low
+    assert codes(samples=working([1410, *clocks])) == ["clock_drop"]
+
+
+def test_an_sm_clock_under_its_floor_invalidates() -> None:
+    steady = working([1215] * 300)
+    assert codes(samples=steady, clock_floor_mhz=1400.0) == ["sm_clock_under_floor"]
+    assert codes(samples=steady, clock_floor_mhz=1215.0) == []
+    assert codes(samples=steady) == []
+
+
+def test_clocks_of_idle_times_are_nobodys_fault() -> None:
+    idle = working([210] * 100, start_s=100.0, busy=0)
+    ramp = working([1410] * 100, start_s=105.0)
+    tail = working([345] * 100, start_s=110.0, busy=2)
+    assert codes(samples=[*idle, *ramp, *tail], clock_floor_mhz=1400.0) == []
+
+
+def test_busy_samples_next_to_idle_ones_are_not_believed_and_those_in_the_middle_are() -> None:
+    idle, busy = working([210] * 20, start_s=104.0, busy=0), working([1410] * 100, start_s=105.0)
+    last = working([210] * 10, start_s=110.0)  # utilisation still says busy
+    found = active_samples([*idle, *busy, *last, *working([210] * 40, start_s=110.5, busy=0)])
+    assert {sample.sm_clock_mhz for sample in found} == {1410}
+    assert (found[0].time_s, found[-1].time_s) == (pytest.approx(106.0), pytest.approx(109.45))
+
+
+def test_without_utilisation_nothing_is_known_to_be_active() -> None:
+    unknown = [dataclasses.replace(sample, utilisation_percent=None) for sample in working([210] * 50)]
+    assert active_samples(unknown) == []
+    assert codes(samples=unknown, clock_floor_mhz=1400.0) == []
+    assert codes(samples=[]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"power_limit_w": 320.0}, "power_limit_changed"),
+        ({"performance_state": 2}, "performance_state_changed"),
+        ({"uuid": "GPU-00000000"}, "device_changed"),
+        ({"pci_bus_id": "00000000:07:00.0"}, "device_changed"),
+        ({"driver": "580.126.09"}, "driver_changed"),
+        ({"uncorrected_ecc_errors": 1}, "uncorrected_ecc_grew"),
+        ({"processes": [GpuProcess(1285, 1), GpuProcess(4242, 1)]}, "new_process"),
+    ],
+)
+def test_what_changed_between_before_and_after_invalidates(change: dict[str, object], code: str) -> None:
+    assert codes(after=dataclasses.replace(AFTER, **change)) == [code]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "field", ["power_limit_w", "performance_state", "uncorrected_ecc_errors", "processes", "throttle_reasons"]
+)
+def test_what_is_not_known_before_or_after_is_not_compared(field: str) -> None:
+    assert codes(after=dataclasses.replace(AFTER, **{field: None})) == []
+    assert codes(before=dataclasses.replace(BEFORE, **{field: None})) == []
+
+
+def test_a_process_that_ended_or_uses_other_memory_is_no_new_one() -> None:
+    before = dataclasses.replace(BEFORE, processes=[GpuProcess(1285, 1), GpuProcess(7, None)])
+    assert codes(before, dataclasses.replace(AFTER, processes=[GpuProcess(1285, 999)])) == []
+
+
+def test_a_performance_state_that_changes_while_working_invalidates() -> None:
+    samples = [*working([1410] * 100), *working([1410] * 100, state=2, start_s=110.0)]
+    assert codes(samples=samples) == ["performance_state_changed"]
+
+
+def test_codecarbon_1309_pyjoules_16_a_counter_that_falls_invalidates() -> None:
+    for fallen in (READINGS[2].energy_mj - 1, 0):
+        readings = [*READINGS[:3], reading(121.01, fallen)]
+        assert codes(readings=readings) == ["counter_backwards"]
+    (reason,) = window_reasons("active", reading(1.0, 500), reading(2.0, 0), 400.0)
+    assert reason.message == "active: counter: expected to rise, found to fall by 500 mJ in 1.000 s"
+
+
+def test_a_counter_that_stands_still_invalidates() -> None:
+    assert codes(readings=[reading(0, 7), reading(5, 7), reading(25, 9000)]) == ["counter_unchanged"]
+    assert codes(readings=[reading(0, 7), reading(0.01, 7)]) == ["counter_unchanged"]
+
+
+def test_pyjoules_17_papi_525_alumet_338_a_window_that_is_shorter_than_the_tick_reads_0_and_is_invalid() -> None:
+    (reason,) = window_reasons("active", reading(5.0, 1000), reading(5.02, 1000), 400.0)
+    assert reason.code == "counter_unchanged"
+    assert reason.message == "active: counter: expected to rise, found the same 1000 mJ after 0.020 s"
+
+
+def test_readings_closer_than_two_ticks_may_be_equal_or_a_step_apart() -> None:
+    equal = [reading(0, 0), reading(5, 300_000), reading(5.003, 300_000), reading(21, 1_800_000)]
+    step = [reading(0, 0), reading(5, 300_000), reading(5.003, 303_720), reading(21, 1_800_000)]
+    assert codes(readings=equal) == codes(readings=step) == []
+
+
+@pytest.mark.parametrize(("watts", "found"), [(470.0, []), (490.0, ["impossible_power"]), (5e6, ["impossible_power"])])
+def test_power_over_1_2_times_the_limit_is_impossible(watts: float, found: list[str]) -> None:
+    assert codes(readings=[reading(0, 0), reading(20, round(watts * 20_000))]) == found
+    limit = dataclasses.replace(BEFORE, power_limit_w=None), dataclasses.replace(AFTER, power_limit_w=None)
+    assert codes(*limit, readings=[reading(0, 0), reading(20, round(watts * 20_000))]) == []
+
+
+def test_an_impossible_stretch_is_not_hidden_by_the_whole() -> None:
+    readings = [reading(0, 0), reading(100, 6_000_000), reading(101, 8_000_000), reading(300, 20_000_000)]
+    assert codes(readings=readings) == ["impossible_power"]
+
+
+def test_one_reading_or_none_says_nothing() -> None:
+    assert codes(readings=[]) == codes(readings=READINGS[:1]) == []
+
+
+def test_every_reason_is_given_not_only_the_first() -> None:
+    after = dataclasses.replace(AFTER, driver="1", power_limit_w=320.0, throttle_reasons=0x40)
+    found = codes(after=after, samples=working([1410] * 100 + [700] * 100), readings=[READINGS[1], READINGS[0]])
+    assert found == ["driver_changed", "throttled", "clock_drop", "power_limit_changed", "counter_backwards"]
+
+
+@given(st.floats(10, 480), st.lists(st.floats(0.5, 60), min_size=2, max_size=12), st.floats(0.01, 0.1))
+def test_a_counter_that_ticks_at_a_possible_power_is_never_at_fault(
+    watts: float, gaps: list[float], tick_s: float
+) -> None:
+    """The counter is what was used up to the last tick: short stretches read up to one tick too much or too little."""
+    times = [sum(gaps[:number]) for number in range(len(gaps) + 1)]
+    readings = [reading(time, int(1000 * watts * (time // tick_s) * tick_s)) for time in times]
+    assert invalid_reasons(BEFORE, AFTER, [], readings, tick_period_s=tick_s) == []
