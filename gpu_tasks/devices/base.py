@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gpu_tasks.energy.instruments import Instruments
+from gpu_tasks.energy.instruments import Clock, Instruments
 from gpu_tasks.records import DeviceFingerprint, KernelIdentity, Reason
 
 
@@ -29,6 +29,8 @@ class Device(Protocol):
     """A device with one workload's kernels loaded. Errors are ``gpu_tasks.records.TaskError``."""
 
     kind: str
+    clock: Clock
+    """What its time passes on: the machine's, but for a device that is simulated."""
 
     def fingerprint(self) -> DeviceFingerprint:
         """Identity of the device and whether it has an energy counter."""

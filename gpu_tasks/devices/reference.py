@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
+from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
@@ -33,6 +34,7 @@ class ReferenceQda:
     """``gpu_tasks.devices.base.Device`` for the workload ``qda`` on the CPU."""
 
     kind = "reference"
+    clock = MonotonicClock()
 
     def __init__(self, workload: Workload) -> None:
         n, m, d, c = workload.train_samples, workload.query_samples, workload.feature_count, workload.class_count

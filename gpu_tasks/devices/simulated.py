@@ -49,6 +49,7 @@ class SimulatedQda:
         self._emulated = EmulatedQda(workload, kernels, check_races=check_races)
         self._gpu = gpu
         self._instruments = simulated_instruments(gpu)
+        self.clock = gpu.clock
         self._no_counter = self._probe()
         self._captured = self._closed = False
         self._outdated = True

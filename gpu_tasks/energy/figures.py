@@ -10,7 +10,17 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_tasks.records import CounterReading, IdleWindow, RoundRecord, Summary, ValidationRecord, WindowEdge
+from gpu_tasks.energy.student import detectable_difference
+from gpu_tasks.records import (
+    CounterReading,
+    FigureSummary,
+    IdleWindow,
+    RoundRecord,
+    Summary,
+    TelemetryRecord,
+    ValidationRecord,
+    WindowEdge,
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,11 @@ def round_figures(
 
 
 def summarise(
-    draws_expected: int, validations: Sequence[ValidationRecord], rounds_expected: int, rounds: Sequence[RoundRecord]
+    draws_expected: int,
+    validations: Sequence[ValidationRecord],
+    rounds_expected: int,
+    rounds: Sequence[RoundRecord],
+    telemetry: Sequence[TelemetryRecord] = (),
 ) -> Summary:
     """Counts over the draws that ran and medians over the valid rounds.
 
@@ -66,6 +80,8 @@ def summarise(
     ran = [record for record in validations if record.agreed is not None]
     valid = [record for record in rounds if record.valid]
     adjusted = _all_or_nothing([record.adjusted_mj for record in valid])
+    loads = [record.reference_load.joules_per_1e12_operations for record in telemetry if record.reference_load]
+    reference = statistics.mean(loads) if loads else None
     return Summary(
         draws_expected=draws_expected,
         draws_validated=len(ran),
@@ -84,7 +100,43 @@ def summarise(
         adjusted_mj_max=max(adjusted, default=None),
         adjusted_mj_sample_sd=statistics.stdev(adjusted) if len(adjusted) > 1 else None,
         negative_adjusted_rounds=sum(value < 0 for value in adjusted) if adjusted else None,
+        energy=figure_summaries(valid, reference),
+        reference_joules_per_1e12_operations=reference,
     )
+
+
+def figure_summaries(valid: Sequence[RoundRecord], reference_j: float | None) -> list[FigureSummary]:
+    """Every energy figure that all ``valid`` rounds have, summarised over them.
+
+    ``reference_j`` are the joules per 10^12 operations of the reference load in the same run; a median in mJ divided
+    by them is in units of 10^9 operations.
+    """
+    figures = [record.energy.figures for record in valid if record.energy is not None]
+    if not figures or len(figures) < len(valid):
+        return []
+    found = []
+    for first in figures[0]:
+        same = [
+            f.adjusted_mj for each in figures for f in each if (f.figure, f.subject) == (first.figure, first.subject)
+        ]
+        if len(same) < len(valid):
+            continue
+        sd = statistics.stdev(same) if len(same) > 1 else None
+        median = statistics.median(same)
+        found.append(
+            FigureSummary(
+                figure=first.figure,
+                subject=first.subject,
+                rounds=len(same),
+                median_mj=median,
+                min_mj=min(same),
+                max_mj=max(same),
+                sample_sd_mj=sd,
+                detectable_mj=None if sd is None else detectable_difference(sd, len(same)),
+                per_reference_load=median / reference_j if reference_j and reference_j > 0 else None,
+            )
+        )
+    return found
 
 
 def _all_or_nothing(values: Sequence[float | None]) -> list[float]:

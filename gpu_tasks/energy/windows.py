@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 from gpu_tasks.devices.base import Device
+from gpu_tasks.energy.instruments import Clock
 from gpu_tasks.records import Reason, WindowEdge
 
 CALIBRATION_S = 0.05
@@ -28,11 +28,11 @@ class ActiveWindow:
 
 def seconds_per_replay(device: Device) -> float:
     """Warm up with ever longer loops until one takes ``CALIBRATION_S``, and return its seconds per replay."""
-    repeats = 1
+    repeats, now = 1, device.clock.now
     while True:
-        start = time.monotonic()
+        start = now()
         device.replay(repeats)
-        elapsed = time.monotonic() - start
+        elapsed = now() - start
         if elapsed >= CALIBRATION_S:
             return elapsed / repeats
         repeats *= 2
@@ -45,11 +45,11 @@ def default_repeats(replay_s: float) -> int:
 
 def active_window(device: Device, repeats: int) -> ActiveWindow:
     """Replay ``repeats`` times between two readings of the monotonic clock."""
-    start = _edge()
+    start = _edge(device.clock)
     timing = device.replay(repeats)
-    return ActiveWindow(start, _edge(), timing.device_ms_per_replay, timing.reason)
+    return ActiveWindow(start, _edge(device.clock), timing.device_ms_per_replay, timing.reason)
 
 
-def _edge() -> WindowEdge:
+def _edge(clock: Clock) -> WindowEdge:
     """The time alone: where there is no counter, nothing else is read."""
-    return WindowEdge(energy_mj=None, time_s=time.monotonic(), read_duration_s=0.0)
+    return WindowEdge(energy_mj=None, time_s=clock.now(), read_duration_s=0.0)

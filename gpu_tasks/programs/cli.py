@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_tasks.programs.runner import run_record_program, run_tool
-from gpu_tasks.records import AVAILABLE_DEVICES, PROTOCOLS
+from gpu_tasks.records import AVAILABLE_DEVICES, PROTOCOLS, TELEMETRY_MOMENTS
 
 EXIT_CODES = """\
 exit status: 0 ok, 1 regression, 2 bad input, 3 invalid measurement, 4 verification mismatch, 5 infrastructure failure.
@@ -33,9 +33,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_provision(programs)
     _add_verify(programs)
     _add_validate(programs)
+    _add_telemetry(programs)
     _add_measure(programs)
     _add_summarise(programs)
     _add_payload(programs)
+    _add_probe(programs)
+    _add_plot(programs)
+    _add_baseline(programs)
     _add_pin(programs)
     return parser
 
@@ -82,6 +86,14 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
             default="auto",
             metavar="KIND",
             help=f"auto, {_either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else emulated)",
+        )
+        parser.add_argument(
+            "--inject",
+            metavar="EFFECTS",
+            help="simulated device only: what is wrong with it, such as energy+10%% or throttle,time+3%%",
+        )
+        parser.add_argument(
+            "--seed", type=int, metavar="S", help="simulated device only: seed of its noise (default: 0)"
         )
 
 
@@ -135,18 +147,41 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _record_program(programs, "measure", "Measure one round of back-to-back replays on the benchmark draw.")
     parser.add_argument("--round", required=True, type=int, metavar="N", help="number of the round, from 0")
     parser.add_argument(
-        "--repeats", type=int, metavar="R", help="replays in the round (default: enough for 0.5 s, at least 10)"
+        "--repeats",
+        type=int,
+        metavar="R",
+        help="replays in the round (default: what fills the protocol's time; 0.5 s and at least 10 without a counter)",
     )
     parser.add_argument(
         "--protocol",
-        default="classic",
         metavar="NAME",
-        help=f"measurement protocol: {_either(PROTOCOLS)} (default: classic)",
+        help=f"measurement protocol: {_either(PROTOCOLS)} (default: audited with an energy counter, else classic)",
+    )
+    parser.add_argument(
+        "--telemetry", type=Path, metavar="FILE", help="record of `telemetry --when before`: the counter's tick, drift"
+    )
+    parser.add_argument(
+        "--against", metavar="VARIANT", help="interleaved only: variant of the kernels to compare with, as baseline"
+    )
+    parser.add_argument(
+        "--blocks", type=int, default=4, metavar="B", help="interleaved only: blocks in the round (default: 4)"
     )
     parser.add_argument(
         "--arm", default="candidate", metavar="NAME", help="which of several kernels this is (default: candidate)"
     )
     _add_common(parser, payload=True, device=True)
+    _add_kernels(parser)
+
+
+def _add_telemetry(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(
+        programs, "telemetry", "Look at the energy counter before or after the rounds: tick, idle power, known load."
+    )
+    parser.add_argument("--when", required=True, choices=TELEMETRY_MOMENTS, help="before or after the rounds")
+    parser.add_argument(
+        "--request", type=Path, metavar="FILE", help="the run's request.json: bands that accepted runs have taught"
+    )
+    _add_common(parser, device=True)
     _add_kernels(parser)
 
 
@@ -178,3 +213,30 @@ def _add_payload(programs: Programs[argparse.ArgumentParser]) -> None:
 
 def _add_pin(programs: Programs[argparse.ArgumentParser]) -> None:
     _tool(programs, "pin", "pin", "Write gpu_tasks/SOURCES.sha256 anew: what is there now becomes what is expected.")
+
+
+def _add_probe(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _tool(
+        programs, "probe", "probe", "What the energy counter can resolve here: tick, idle power, drift, rounds needed."
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="idle time to look at (default: 60)")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of a run (default: 7)")
+    parser.add_argument(
+        "--blocks", type=int, default=4, metavar="B", help="blocks of an interleaved round (default: 4)"
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw it: a .svg, .png or .pdf file")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    _add_common(parser, payload=True, device=True)
+    _add_kernels(parser)
+
+
+def _add_plot(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _tool(programs, "plot", "plot", "Draw a stored round, telemetry or run record.")
+    parser.add_argument("record", type=Path, metavar="RECORD", help="round-NN.json, telemetry-*.json or run.json")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .svg, .png or .pdf file")
+
+
+def _add_baseline(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _tool(programs, "baseline", "baseline", "Write the run record that ships for the simulated device anew.")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the record")
+    _add_common(parser)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 
 from gpu_tasks.records import Outcome, Reason
 
@@ -16,3 +18,39 @@ def complain(program: str, outcome: Outcome, reason: Reason) -> None:
     """The one line of a program that did not end well: class, code and message."""
     message = " ".join(reason.message.split())
     progress(f"gpu_tasks {program}: {outcome.value}: {reason.code}: {message}")
+
+
+class Phases:
+    """Progress of long work: a line a phase in logs; on a terminal one line, brought up to date every second.
+
+    Use as a context; call it with what begins and the seconds that it will take. The refresh is a thread that only
+    prints: nothing is measured in it.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title, self._text, self._began, self._seconds = title, "", 0.0, 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._refresh, daemon=True) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Phases:
+        if self._thread:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread:
+            self._thread.join()
+            print(f"\r\033[K{self._title}: done", file=sys.stderr, flush=True)
+
+    def __call__(self, text: str, seconds: float) -> None:
+        """``text`` begins and takes about ``seconds``."""
+        self._text, self._began, self._seconds = text, time.monotonic(), seconds
+        if not self._thread:
+            progress(f"{self._title}: {text}, {seconds:.1f} s")
+
+    def _refresh(self) -> None:
+        while not self._ended.wait(1.0):
+            gone = time.monotonic() - self._began
+            line = f"{self._title}: {self._text} {gone:.0f} of {self._seconds:.0f} s"
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

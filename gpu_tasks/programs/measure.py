@@ -1,19 +1,23 @@
-"""``measure``: one round of replays on the benchmark draw, its output verified before and after."""
+"""``measure``: one round on the benchmark draw, its output verified before and after."""
 
 from __future__ import annotations
 
+import dataclasses
 from argparse import Namespace
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import numpy as np
 
 from gpu_tasks.devices.base import Device
-from gpu_tasks.devices.registry import open_device
-from gpu_tasks.energy.figures import RoundFigures, round_figures
-from gpu_tasks.energy.windows import ActiveWindow, active_window, default_repeats, seconds_per_replay
+from gpu_tasks.devices.registry import KernelChoice, open_device
+from gpu_tasks.energy.rounds import Bench, measure_energy
+from gpu_tasks.energy.windows import active_window, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
-from gpu_tasks.programs.console import progress
+from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
+from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import (
     PROTOCOLS,
     BadInput,
@@ -22,6 +26,9 @@ from gpu_tasks.records import (
     Outcome,
     Reason,
     RoundRecord,
+    TaskError,
+    TelemetryRecord,
+    read_record,
     utc_now,
 )
 from gpu_tasks.workloads.registry import get_workload
@@ -29,28 +36,44 @@ from gpu_tasks.workloads.registry import get_workload
 ANNOUNCED_S = 2.0
 """A window longer than this is announced, so that nobody takes a busy program for a stuck one."""
 
+ATTEMPTS = 3
+"""How often a round is measured at most, where the counter says that it is not ready."""
+
+RECORD_MODEL, RECORD_REPEATS = "A100-SXM4-40GB", 1_000_000
+"""On the record's model a classic round has the record's number of replays; elsewhere as many as take its time."""
+
 
 def run(arguments: Namespace) -> RoundRecord:
     """Measure one round; raises ``InvalidMeasurement`` when the output is wrong before the window."""
     _check(arguments)
+    telemetry = _telemetry(arguments.telemetry)
     workload = get_workload(arguments.workload)
     payload = Payload(arguments.payload, workload)
     draw = payload.load(workload.benchmark_draw)
-    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
-        device.load(draw.x, draw.labels, draw.q)
-        device.capture()
-        device.poison_scratch()
-        device.replay()
-        before = output_disagreement(device, draw, "before")
-        if before is not None:
-            raise InvalidMeasurement(before.code, before.message)
-        replay_s = seconds_per_replay(device)
-        repeats = arguments.repeats or default_repeats(replay_s)
-        _announce(arguments.round, repeats, repeats * replay_s)
-        window = active_window(device, repeats)
-        after = output_disagreement(device, draw, "after")
-        fingerprint = device.fingerprint()
-    return _record(arguments, fingerprint, repeats, window, after)
+    made_up = simulation(arguments, f"round-{arguments.round}")
+    with ExitStack() as stack:
+
+        def opened(kernels: KernelChoice) -> Device:
+            device = stack.enter_context(closing(open_device(arguments.device, workload, kernels, simulation=made_up)))
+            device.load(draw.x, draw.labels, draw.q)
+            device.capture()
+            device.poison_scratch()
+            device.replay()
+            wrong = output_disagreement(device, draw, "before")
+            if wrong is not None:
+                raise InvalidMeasurement(wrong.code, wrong.message)
+            return device
+
+        device = opened(kernel_choice(arguments))
+        instruments = device.instruments()
+        if isinstance(instruments, Reason):
+            return _without_energy(arguments, device, draw, instruments)
+        baseline = None
+        if arguments.against is not None:
+            baseline = opened(dataclasses.replace(kernel_choice(arguments), variant=arguments.against, ptx=()))
+        with Phases(f"round {arguments.round}") as say:
+            bench = Bench(device, baseline, instruments, telemetry, say)
+            return _with_energy(arguments, bench, lambda: output_disagreement(device, draw, "after"))
 
 
 def output_disagreement(device: Device, draw: Draw, when: str) -> Reason | None:
@@ -69,45 +92,94 @@ def _check(arguments: Namespace) -> None:
         raise BadInput("bad_round", f"--round: expected 0 or more, found {arguments.round}")
     if arguments.repeats is not None and arguments.repeats < 1:
         raise BadInput("bad_repeats", f"--repeats: expected 1 or more, found {arguments.repeats}")
-    if arguments.protocol not in PROTOCOLS:
+    if arguments.blocks < 1:
+        raise BadInput("bad_blocks", f"--blocks: expected 1 or more, found {arguments.blocks}")
+    if arguments.protocol not in (None, *PROTOCOLS):
         raise BadInput(
             "unknown_protocol", f"--protocol: expected one of {', '.join(PROTOCOLS)}, found {arguments.protocol!r}"
         )
+    if arguments.against is not None and arguments.protocol != "interleaved":
+        raise BadInput("against_needs_interleaved", "--against: expected --protocol interleaved with it, found another")
 
 
-def _announce(number: int, repeats: int, seconds: float) -> None:
-    if seconds > ANNOUNCED_S:
-        progress(f"round {number}: {repeats} replays, about {seconds:.0f} s")
+def _telemetry(path: Path | None) -> TelemetryRecord | None:
+    """What was learnt of the counter before the rounds; a failed or missing record is no reason not to measure."""
+    if path is None or not path.exists():
+        return None
+    return read_record(path, TelemetryRecord)
 
 
-def _record(
-    arguments: Namespace, device: DeviceFingerprint, repeats: int, window: ActiveWindow, wrong: Reason | None
-) -> RoundRecord:
-    figures: RoundFigures = round_figures(repeats, window.start, window.end, None, None)
+def _with_energy(arguments: Namespace, bench: Bench, after: Callable[[], Reason | None]) -> RoundRecord:
+    earlier: list[Reason] = []
+    while True:
+        try:
+            return measure_energy(
+                bench, _blank(arguments, bench.device.fingerprint(), earlier), arguments.blocks, after
+            )
+        except TaskError as error:
+            if not getattr(error, "transient", False) or len(earlier) + 1 >= ATTEMPTS:
+                raise
+            earlier.append(Reason(error.code, error.message))
+            progress(f"round {arguments.round}: measured again: {error.message}")
+
+
+def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Reason) -> RoundRecord:
+    if arguments.protocol not in (None, "classic"):
+        message = f"--protocol: {arguments.protocol} needs an energy counter, expected classic here: {reason.message}"
+        raise BadInput("protocol_needs_energy", message)
+    replay_s = seconds_per_replay(device)
+    repeats = arguments.repeats or default_repeats(replay_s)
+    if repeats * replay_s > ANNOUNCED_S:
+        progress(f"round {arguments.round}: {repeats} replays, about {repeats * replay_s:.0f} s")
+    window = active_window(device, repeats)
+    wrong = output_disagreement(device, draw, "after")
+    return dataclasses.replace(
+        _blank(arguments, device.fingerprint(), []),
+        outcome=Outcome.INVALID_MEASUREMENT if wrong else Outcome.OK,
+        reason=wrong,
+        protocol="classic",
+        repeats=repeats,
+        valid=wrong is None,
+        cuda_ms=window.device_ms,
+        wall_ms=1000 * (window.end.time_s - window.start.time_s) / repeats,
+        measurement_start=window.start,
+        measurement_end=window.end,
+        cuda_ms_reason=window.no_device_ms,
+        energy_reason=reason,
+    )
+
+
+def _blank(arguments: Namespace, device: DeviceFingerprint, earlier: list[Reason]) -> RoundRecord:
+    """The round's record before anything was measured: what was asked for, and on what."""
+    protocol = arguments.protocol or "audited"
+    repeats = arguments.repeats
+    if repeats is None and protocol == "classic" and RECORD_MODEL in device.name:
+        repeats = RECORD_REPEATS
     return RoundRecord(
         kind="round",
         created_at=utc_now(),
-        outcome=Outcome.INVALID_MEASUREMENT if wrong else Outcome.OK,
-        reason=wrong,
+        outcome=Outcome.OK,
+        reason=None,
         workload=arguments.workload,
         payload=arguments.payload,
         device_uuid=device.uuid,
         round=arguments.round,
         arm=arguments.arm,
-        protocol=arguments.protocol,
+        protocol=protocol,
         repeats=repeats,
-        valid=wrong is None,
-        cuda_ms=window.device_ms,
-        wall_ms=figures.wall_ms,
-        gross_mj=figures.gross_mj,
-        adjusted_mj=figures.adjusted_mj,
-        idle_before_w=figures.idle_before_w,
-        idle_after_w=figures.idle_after_w,
-        average_power_w=figures.average_power_w,
-        measurement_start=window.start,
-        measurement_end=window.end,
+        valid=False,
+        cuda_ms=None,
+        wall_ms=None,
+        gross_mj=None,
+        adjusted_mj=None,
+        idle_before_w=None,
+        idle_after_w=None,
+        average_power_w=None,
+        measurement_start=None,
+        measurement_end=None,
         idle_before=None,
         idle_after=None,
-        cuda_ms_reason=window.no_device_ms,
-        energy_reason=device.energy_counter_reason,
+        cuda_ms_reason=None,
+        energy_reason=None,
+        earlier_attempts=earlier,
     )

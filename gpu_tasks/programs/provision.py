@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import sys
@@ -9,6 +10,7 @@ from argparse import Namespace
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpu_tasks.environments import build
 from gpu_tasks.environments.differences import differences
@@ -24,6 +26,9 @@ from gpu_tasks.records import (
 )
 from gpu_tasks.sources import ROOT
 
+if TYPE_CHECKING:
+    from gpu_tasks.devices.base import Device
+
 PACKAGES = ("numpy", "nvidia-ml-py", "pyptx", "torch")
 """Packages whose version can change a result; those that are not installed are left out."""
 
@@ -37,12 +42,16 @@ def run(arguments: Namespace) -> ProvisionRecord:
     # Not before: only the environment has numpy.
     from gpu_tasks.devices.registry import open_device
     from gpu_tasks.programs.kernel_choice import kernel_choice
+    from gpu_tasks.programs.simulation_choice import simulation
     from gpu_tasks.workloads.registry import get_workload
 
     workload = get_workload(arguments.workload)
-    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
-        fingerprint, kernel = device.fingerprint(), device.kernel()
+    made_up = simulation(arguments, "provision")
+    with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
+        fingerprint, kernel, simulated_driver = device.fingerprint(), device.kernel(), _simulated_driver(device)
     environment = environment_fingerprint(fingerprint.kind)
+    if simulated_driver is not None:
+        environment = dataclasses.replace(environment, driver=simulated_driver)
     found = differences(environment, fingerprint, workload.name)
     _report(found)
     return ProvisionRecord(
@@ -56,6 +65,7 @@ def run(arguments: Namespace) -> ProvisionRecord:
         environment=environment,
         kernel=kernel,
         environment_differences=found,
+        protocol="audited" if fingerprint.energy_counter else "classic",
     )
 
 
@@ -71,6 +81,13 @@ def environment_fingerprint(device_kind: str) -> EnvironmentFingerprint:
     return EnvironmentFingerprint(
         python=platform.python_version(), platform=platform.platform(), driver=driver, cuda=cuda, packages=packages
     )
+
+
+def _simulated_driver(device: Device) -> str | None:
+    """The release of the driver that a simulated device pretends to have."""
+    from gpu_tasks.devices.simulated import SimulatedQda
+
+    return device.driver_release() if isinstance(device, SimulatedQda) else None
 
 
 def _enter(environment: build.Environment, folder: Path | None) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpu_tasks.energy.figures import summarise
+from gpu_tasks.energy.gates import failed as failed_gates
+from gpu_tasks.energy.gates import run_gates, unchecked
 from gpu_tasks.records import (
     FORMAT,
+    TELEMETRY_MOMENTS,
     BadInput,
+    GateResult,
     Outcome,
     ProvisionRecord,
     Reason,
     RoundRecord,
     RunRecord,
     RunRequest,
+    TelemetryRecord,
     ValidationRecord,
     VerifyRecord,
     parse_utc,
@@ -29,7 +35,12 @@ from gpu_tasks.workloads.registry import get_workload
 MOST_PARTS = 1000
 """Draws or rounds of one run at most."""
 
-NO_GATE = Reason("no_telemetry_gate", "no telemetry gate of this version vouches for the energy counter")
+FEWEST_ROUNDS = 3
+"""Valid rounds that a run needs, as far as so many were asked for: an invalid one is left out, not made up for."""
+
+NEVER_LEFT_OUT = "output_not_verified"
+"""A round with wrong output is no disturbed measurement: something computed wrongly."""
+
 NO_DEVICE = Reason("no_device", "no device was provisioned")
 
 
@@ -72,6 +83,12 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
     for number in range(request.rounds):
         expected = common | {"kind": "round", "round": number}
         parts.append(_read(f"round-{number:02d}", 3, folder, RoundRecord, expected))
+    for moment, stage in zip(TELEMETRY_MOMENTS, (2, 4), strict=True):
+        device_uuid = common["device_uuid"]
+        expected = {"workload": request.workload, "device_uuid": device_uuid, "kind": "telemetry", "when": moment}
+        part = _read(f"telemetry-{moment}", stage, folder, TelemetryRecord, expected)
+        # Never made is no failure by itself: the gates are then unchecked, and the energy unverified.
+        parts += [part] if part.outcome is not None else []
     return parts
 
 
@@ -132,8 +149,11 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
     validations = [part.record for part in parts if isinstance(part.record, ValidationRecord)]
     rounds = [part.record for part in parts if isinstance(part.record, RoundRecord)]
     times = sorted((part.record.created_at for part in parts if part.record is not None), key=parse_utc)
-    outcome, reason = judge(parts)
-    trust, trust_reason = _energy_trust(provision)
+    telemetry = [part.record for part in parts if isinstance(part.record, TelemetryRecord)]
+    has_counter = provision is not None and provision.device is not None and provision.device.energy_counter
+    gates = run_gates(telemetry, rounds) if has_counter else []
+    outcome, reason = judge(parts, request.rounds, gates)
+    trust, trust_reason = _energy_trust(provision, gates, rounds)
     return RunRecord(
         kind="run",
         format=FORMAT,
@@ -149,44 +169,92 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
         kernel=provision.kernel if provision else None,
         validations=validations,
         rounds=rounds,
-        summary=summarise(len(request.draws), validations, request.rounds, rounds),
+        summary=summarise(len(request.draws), validations, request.rounds, rounds, telemetry),
         energy_trust=trust,
         energy_trust_reason=trust_reason,
+        telemetry=telemetry,
+        gates=gates,
     )
 
 
-def judge(parts: list[Part]) -> tuple[Outcome, Reason | None]:
+def judge(parts: list[Part], rounds_expected: int, gates: Sequence[GateResult]) -> tuple[Outcome, Reason | None]:
     """Outcome of the run and its reason: the worst of the parts, as ``Outcome.worst`` orders them.
 
     The reason is that of the first part with that outcome. A part that never ran is explained when a part of an
     earlier stage did not end well (a verification mismatch stops the validations, say); otherwise it counts as an
-    infrastructure failure. Either way the reason names the parts that are missing.
+    infrastructure failure. Either way the reason names the parts that are missing. Rounds that are invalid are left
+    out as long as enough valid ones remain; a failed gate makes the measurement invalid whatever its rounds say.
     """
     missing = [part for part in parts if part.outcome is None]
     failed = [part for part in parts if part.outcome not in (None, Outcome.OK)]
     first_failure = min((part.stage for part in failed), default=None)
     unexplained = [part for part in missing if first_failure is None or part.stage <= first_failure]
-    outcomes = [part.outcome for part in parts if part.outcome is not None]
+    counted = [part for part in parts if part.outcome is not None and not _may_be_left_out(part)]
+    outcomes = [part.outcome for part in counted if part.outcome is not None]
     if unexplained:
         outcomes.append(Outcome.INFRASTRUCTURE_FAILURE)
+    measurement = _measurement_problem(parts, rounds_expected, gates)
+    if measurement is not None:
+        outcomes.append(Outcome.INVALID_MEASUREMENT)
     worst = Outcome.worst(outcomes)
     if worst is Outcome.OK:
         return worst, None
-    culprit = next((part for part in failed if part.outcome is worst), None)
     not_run = f"did not run: {', '.join(_names(missing))}" if missing else None
-    if culprit is None or culprit.reason is None:
+    culprit = next((part for part in counted if part.outcome is worst), None)
+    if culprit is not None and culprit.reason is not None:
+        found = Reason(culprit.reason.code, f"{culprit.name}: {culprit.reason.message}")
+    elif worst is Outcome.INVALID_MEASUREMENT and measurement is not None:
+        found = measurement
+    else:
         return worst, Reason("parts_missing", not_run or "a part failed without a reason")
-    message = f"{culprit.name}: {culprit.reason.message}" + (f"; {not_run}" if not_run else "")
-    return worst, Reason(culprit.reason.code, message)
+    return worst, Reason(found.code, found.message + (f"; {not_run}" if not_run else ""))
+
+
+def _may_be_left_out(part: Part) -> bool:
+    """A disturbed round, and what telemetry found: the gates of the run say that."""
+    if part.outcome is not Outcome.INVALID_MEASUREMENT:
+        return False
+    if isinstance(part.record, TelemetryRecord):
+        return bool(part.record.gates)
+    code = part.reason.code if part.reason else ""
+    return isinstance(part.record, RoundRecord) and code != NEVER_LEFT_OUT
+
+
+def _measurement_problem(parts: list[Part], expected: int, gates: Sequence[GateResult]) -> Reason | None:
+    """Why the rounds as a whole cannot be used: a failed gate, or too few of them valid."""
+    wrong = failed_gates(gates)
+    if wrong:
+        names = ", ".join(dict.fromkeys(gate.gate for gate in wrong))
+        details = "; ".join(gate.reason.message for gate in wrong if gate.reason)
+        return Reason("gate_failed", f"telemetry gate {names}: {details}")
+    rounds = [part.record for part in parts if isinstance(part.record, RoundRecord)]
+    invalid = [record for record in rounds if not record.valid]
+    valid = len(rounds) - len(invalid)
+    if not invalid or valid >= min(FEWEST_ROUNDS, expected):
+        return None
+    counts = Counter(record.reason.code for record in invalid if record.reason)
+    told = ", ".join(f"{count} {code}" for code, count in counts.most_common())
+    first = next((record.reason.message for record in invalid if record.reason), "")
+    code = "too_few_valid_rounds" if valid else "no_valid_round"
+    return Reason(code, f"{valid} of {expected} rounds are valid ({told}); the first: {first}")
 
 
 def _names(parts: Iterable[Part]) -> list[str]:
     return [part.name for part in parts]
 
 
-def _energy_trust(provision: ProvisionRecord | None) -> tuple[str, Reason | None]:
+def _energy_trust(
+    provision: ProvisionRecord | None, gates: Sequence[GateResult], rounds: Sequence[RoundRecord]
+) -> tuple[str, Reason | None]:
     if provision is None or provision.device is None:
         return "unavailable", NO_DEVICE
     if not provision.device.energy_counter:
         return "unavailable", provision.device.energy_counter_reason
-    return "unverified", NO_GATE
+    for trust, code, found in (("failed", "gate_failed", failed_gates(gates)), ("unverified", "", unchecked(gates))):
+        if found:
+            reason = found[0].reason or Reason(code, found[0].gate)
+            message = "; ".join(gate.reason.message for gate in found if gate.reason)
+            return trust, Reason(code or reason.code, message)
+    if not any(record.valid for record in rounds):
+        return "unverified", Reason("no_valid_round", "no round is valid")
+    return "verified", None

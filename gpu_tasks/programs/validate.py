@@ -17,6 +17,7 @@ from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.payload.npz import array_bytes
 from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
+from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ValidationRecord, utc_now
 from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.registry import get_workload
@@ -42,10 +43,11 @@ def run(arguments: Namespace) -> ValidationRecord:
     draw = payload.load(arguments.draw)
     other = (arguments.draw + 1) % len(payload.manifest.draws)
     progress(f"draw {arguments.draw}: graph captured on draw {other}, then one eager run and {REPLAYS} replays")
-    with closing(open_device(arguments.device, workload, kernel_choice(arguments))) as device:
+    made_up = simulation(arguments, f"draw-{arguments.draw}")
+    with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
         kernel = device.kernel()
         progress(f"kernels: {kernel.variant}, ptx sha256 {kernel.ptx_sha256 or 'none'}")
-        if device.kind == "emulated" and arguments.check is None:
+        if device.kind in ("emulated", "simulated") and arguments.check is None:
             progress("races between threads are not looked for; --check races does")
         execution = execute(device, workload, draw, payload.load(other))
         device_uuid = device.fingerprint().uuid

@@ -56,11 +56,13 @@ class AlignedReadings:
     """Counter steps that a round waited for: idle windows from step to step, cut into segments at steps within.
 
     ``idle_before`` and ``idle_after`` hold two edges or more, in order of time; ``active_start`` is the last edge
-    before the first replay and ``active_end`` the first one after the last.
+    before the first replay, ``tail_start`` the first one after the last replay, and ``active_end`` the first one after
+    the power has settled: what lies between the two counts as work done and time idle.
     """
 
     idle_before: list[CounterEdge]
     active_start: CounterEdge
+    tail_start: CounterEdge
     active_end: CounterEdge
     idle_after: list[CounterEdge]
 
@@ -75,17 +77,35 @@ class AuditedReadings:
 
 @dataclass(frozen=True)
 class Segment:
-    """One segment of an interleaved block, from counter step to counter step.
+    """One segment of an interleaved block, from counter step to counter step, with its work in between.
 
-    ``arm`` is idle, control, baseline or candidate. ``repeats`` is 0 for idle; ``device_ms`` is the device's own time
-    for one replay.
+    ``arm`` is idle, control, baseline or candidate. ``repeats`` is 0 for idle; ``active_s`` is the host's time for all
+    of them, ``device_ms`` the device's own for one.
     """
 
+    block: int
     arm: str
     repeats: int
     start: CounterEdge
     end: CounterEdge
+    active_s: float
     device_ms: float | None
+
+
+@dataclass(frozen=True)
+class IdleWander:
+    """How idle power moves by itself, from one long idle stretch cut at counter steps into ``segments``.
+
+    ``walk_w_per_sqrt_s`` is the random walk that explains the differences between neighbours, reading errors and a
+    steady slope taken off; ``degrees_of_freedom`` those of its square. ``slope_w_per_s`` is that slope.
+    """
+
+    duration_s: float
+    segments: int
+    power_w: float
+    slope_w_per_s: float
+    walk_w_per_sqrt_s: float
+    degrees_of_freedom: float
 
 
 @dataclass(frozen=True)
@@ -95,7 +115,7 @@ class Uncertainty:
     ``tick_mj`` the counter's update period, ``timing_mj`` the moment of a reading within its call, ``quantisation_mj``
     the counter's unit, ``drift_mj`` idle power that wanders between the windows; ``combined_mj`` is all of them.
     ``bias_mj`` is what the protocol is expected to read too much (negative: too little). ``low_mj`` to ``high_mj`` is
-    the 95 % interval, the bias taken off; ``degrees_of_freedom`` is what its quantile was taken with.
+    the 95 % interval, the bias taken off; ``degrees_of_freedom`` is what its quantile was taken with (null: normal).
     """
 
     tick_mj: float
@@ -104,7 +124,7 @@ class Uncertainty:
     drift_mj: float
     combined_mj: float
     bias_mj: float
-    degrees_of_freedom: float
+    degrees_of_freedom: float | None
     low_mj: float
     high_mj: float
 
@@ -209,10 +229,16 @@ class ShamWindow:
 
 @dataclass(frozen=True)
 class EnergyMeasurement:
-    """Everything of a round's energy beside the classic windows, which stay where they were in the round itself."""
+    """Everything of a round's energy beside the classic windows, which stay where they were in the round itself.
+
+    ``wander`` is how much the idle power wanders here, as it was measured before the rounds (null: not measured).
+    ``settle_s`` is how long the power was left to settle; ``seed`` chose the delays and orders that are random.
+    """
 
     tick_period_s: float
     read_latency_s: float
+    wander: IdleWander | None
+    settle_s: float
     seed: int
     aligned: AlignedReadings | None
     audited: AuditedReadings | None
@@ -276,6 +302,8 @@ class TelemetryRecord:
     when: str
     tick_period_s: float | None
     read_latency_s: float | None
+    wander: IdleWander | None
+    idle_edges: list[CounterEdge]
     reference_load: ReferenceLoad | None
     gates: list[GateResult]
     state_before: GpuState | None

@@ -21,6 +21,7 @@ from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
 from gpu_tasks.devices.inputs import check_draw, check_kernel_size
 from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.status import check_predictions, check_status
+from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
 from gpu_tasks.workloads.base import Workload
@@ -44,6 +45,7 @@ class EmulatedQda:
     """
 
     kind = "emulated"
+    clock = MonotonicClock()
 
     def __init__(self, workload: Workload, kernels: Kernels | None = None, *, check_races: bool = True) -> None:
         self._workload = workload

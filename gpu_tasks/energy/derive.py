@@ -1,0 +1,142 @@
+"""From the raw readings of a round to everything that is said of it: the one way, for new rounds and stored ones.
+
+``with_figures`` fills in every derived field of a round record, to the last bit the same each time; a stored record is
+checked by doing it again. Whatever a formula needs is in the record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+
+from gpu_tasks.energy.figures import idle_power_w, round_figures
+from gpu_tasks.energy.interleaved import interleaved_figures, segment_times_ms
+from gpu_tasks.energy.tail import tail_energy_j
+from gpu_tasks.energy.trace import Sample, integrate_j, read_samples
+from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
+from gpu_tasks.energy.window_figures import CANDIDATE, Windows, aligned_figure, aligned_idle_w, plain_figures
+from gpu_tasks.records import (
+    AlignedReadings,
+    CounterReading,
+    EnergyMeasurement,
+    IdleWindow,
+    InvalidMeasurement,
+    MeterComparison,
+    RoundRecord,
+    ShamWindow,
+    WindowEdge,
+)
+
+
+def with_figures(record: RoundRecord) -> RoundRecord:
+    """``record`` with every derived field computed from its raw readings."""
+    energy = record.energy
+    start, end, repeats = record.measurement_start, record.measurement_end, record.repeats
+    before, after = _with_power(record.idle_before), _with_power(record.idle_after)
+    changes: dict[str, object] = {"idle_before": before, "idle_after": after}
+    if start is not None and end is not None and repeats is not None:
+        changes |= dataclasses.asdict(round_figures(repeats, start, end, before, after))
+    if energy is not None:
+        energy = _derived(repeats or 0, start=start, end=end, before=before, after=after, energy=energy)
+        changes["energy"] = energy
+        if energy.segments:
+            changes |= segment_times_ms(energy.segments)
+        own = next((f for f in energy.figures if f.figure == record.protocol and f.subject == CANDIDATE), None)
+        if own is not None:
+            changes |= {"adjusted_mj": own.adjusted_mj, "gross_mj": own.gross_mj or changes.get("gross_mj")}
+    return dataclasses.replace(record, **changes)  # type: ignore[arg-type]
+
+
+def _derived(
+    repeats: int,
+    *,
+    start: WindowEdge | None,
+    end: WindowEdge | None,
+    before: IdleWindow | None,
+    after: IdleWindow | None,
+    energy: EnergyMeasurement,
+) -> EnergyMeasurement:
+    around = Surroundings(energy.tick_period_s, energy.wander)
+    if energy.segments:
+        return dataclasses.replace(energy, figures=interleaved_figures(energy.segments, around))
+    first, last = _reading(start), _reading(end)
+    aligned = energy.aligned
+    if first is None or last is None or before is None or after is None or aligned is None:
+        return dataclasses.replace(energy, figures=[])
+    audited = energy.audited
+    if audited is not None:
+        audited = dataclasses.replace(
+            audited, idle_before=_powered(audited.idle_before), idle_after=_powered(audited.idle_after)
+        )
+    active_w = (last.energy_mj - first.energy_mj) / 1000 / (last.time_s - first.time_s)
+    tail_mj = 1000 * tail_energy_j(aligned, last.time_s, active_w, aligned_idle_w(aligned))
+    figures = plain_figures(repeats, first, last, before, after, audited=audited, tail_mj=tail_mj, around=around)
+    figures.insert(1, aligned_figure(repeats, last.time_s - first.time_s, aligned, around))
+    return dataclasses.replace(
+        energy,
+        audited=audited,
+        figures=figures,
+        sham=_sham(energy.sham) if energy.sham else None,
+        meters=_meters(repeats, aligned, energy),
+    )
+
+
+def span_s(energy: EnergyMeasurement) -> tuple[float, float]:
+    """First and last moment that a round's figures rest on, monotonic s; raises ``ValueError`` where it has none."""
+    if energy.segments:
+        return edge_time_s(energy.segments[0].start), edge_time_s(energy.segments[-1].end)
+    if energy.aligned is None:
+        raise ValueError("a round without readings has no span")
+    return edge_time_s(energy.aligned.idle_before[0]), edge_time_s(energy.aligned.idle_after[-1])
+
+
+def _sham(sham: ShamWindow) -> ShamWindow:
+    before, after = _powered(sham.idle_before), _powered(sham.idle_after)
+    windows = Windows(sham.repeats, sham.start, sham.end, before, after)
+    energy_mj = sham.end.energy_mj - sham.start.energy_mj
+    adjusted = (energy_mj - windows.idle_w * windows.seconds * 1000) / sham.repeats
+    return dataclasses.replace(sham, idle_before=before, idle_after=after, adjusted_mj=adjusted)
+
+
+def _meters(replays: int, aligned: AlignedReadings, energy: EnergyMeasurement) -> MeterComparison | None:
+    """Both meters from the step before the work to the first one after it; None where the samples do not cover it."""
+    if energy.trace is None or energy.trace.error is not None:
+        return None
+    samples = read_samples(energy.trace)
+    try:
+        return _compared(replays, aligned, samples)
+    except InvalidMeasurement:  # the samples end early: the sampling gate says so
+        return None
+
+
+def _compared(replays: int, aligned: AlignedReadings, samples: Sequence[Sample]) -> MeterComparison:
+    times = [edge_time_s(edge) for edge in (aligned.active_start, aligned.tail_start)]
+    counter_j = (aligned.tail_start.energy_mj - aligned.active_start.energy_mj) / 1000
+    integrated_j = integrate_j(samples, *times)
+    whole = [edge_time_s(aligned.active_start), edge_time_s(aligned.active_end)]
+    idle = []
+    for edges in (aligned.idle_before, aligned.idle_after):
+        window = edge_time_s(edges[0]), edge_time_s(edges[-1])
+        idle.append(integrate_j(samples, *window) / (window[1] - window[0]))
+    above_j = integrate_j(samples, *whole) - statistics.mean(idle) * (whole[1] - whole[0])
+    return MeterComparison(
+        counter_j=counter_j,
+        integrated_j=integrated_j,
+        relative_difference=integrated_j / counter_j - 1,
+        power_integral_mj=1000 * above_j / replays,
+    )
+
+
+def _reading(edge: WindowEdge | None) -> CounterReading | None:
+    if edge is None or edge.energy_mj is None:
+        return None
+    return CounterReading(edge.energy_mj, edge.time_s, edge.read_duration_s)
+
+
+def _powered(window: IdleWindow) -> IdleWindow:
+    return dataclasses.replace(window, power_w=idle_power_w(window.start, window.end))
+
+
+def _with_power(window: IdleWindow | None) -> IdleWindow | None:
+    return None if window is None else _powered(window)

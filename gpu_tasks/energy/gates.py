@@ -1,0 +1,143 @@
+"""The telemetry gates: whether anything vouches for the sensor that a run's energy came from.
+
+Rounds that agree with each other prove nothing: a sensor at a hundredth of scale repeats itself as well as a good one.
+Each gate is one figure against bounds; unchecked is not passed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from gpu_tasks.energy.bands import Band
+from gpu_tasks.energy.derive import span_s
+from gpu_tasks.energy.trace import largest_gap_s, read_samples
+from gpu_tasks.records import GATES, GateResult, Reason, ReferenceLoad, RoundRecord, TelemetryRecord
+
+METERS_AGREE_WITHIN = 0.03
+SHAM_SHARE = 0.05
+ROUND_SPREAD = 0.10
+FEWEST_ROUNDS = 3
+LONGEST_GAP_S = 0.5
+JOULES = "J per 10^12 operations"
+
+
+def reference_gate(load: ReferenceLoad, band: Band | None, model: str, where: str) -> GateResult:
+    """The reference load's energy an operation, speed and result; unchecked for a model without a band."""
+    value = load.joules_per_1e12_operations
+    if band is None:
+        message = f"{model}: no band of the reference load is known; here it costs {value:.3g} {JOULES}"
+        return GateResult(
+            "reference_load", where, None, value, JOULES, None, None, Reason("no_reference_band", message)
+        )
+    low, high = band.joules
+    wrong = []
+    if not load.result_verified:
+        wrong.append(f"its result is off by {load.largest_error:.3g}")
+    if not low <= value <= high:
+        wrong.append(f"expected {low:.3g} to {high:.3g} {JOULES}, found {value:.3g}")
+    speed = load.tera_operations_per_s
+    if band.tera_operations_per_s and not band.tera_operations_per_s[0] <= speed <= band.tera_operations_per_s[1]:
+        slow, fast = band.tera_operations_per_s
+        wrong.append(f"expected {slow:.3g} to {fast:.3g} TFLOP/s, found {speed:.3g}")
+    reason = Reason("reference_load_off", f"reference load: {'; '.join(wrong)}") if wrong else None
+    return GateResult("reference_load", where, not wrong, value, JOULES, low, high, reason)
+
+
+def run_gates(telemetry: Sequence[TelemetryRecord], rounds: Sequence[RoundRecord]) -> list[GateResult]:
+    """All gates of a run, in the order of their list: those of ``telemetry``, and those over its rounds.
+
+    Only rounds that were measured count, and but for the outputs only valid ones.
+    """
+    valid = [record for record in rounds if record.valid and record.energy is not None]
+    found = [gate for record in telemetry for gate in record.gates]
+    moments = {record.when for record in telemetry if record.reference_load is not None}
+    for missing in [moment for moment in ("before", "after") if moment not in moments]:
+        reason = Reason("gate_not_made", f"reference load: not measured {missing} the rounds")
+        found.append(GateResult("reference_load", missing, None, None, JOULES, None, None, reason))
+    found += [_meters(valid), _sham(valid), _spread(valid), _sampling(valid), _exclusive(valid), _output(rounds)]
+    return sorted(found, key=lambda gate: GATES.index(gate.gate))
+
+
+def failed(gates: Sequence[GateResult]) -> list[GateResult]:
+    """Those that did not pass because of what they found."""
+    return [gate for gate in gates if gate.passed is False]
+
+
+def unchecked(gates: Sequence[GateResult]) -> list[GateResult]:
+    """Those that could not be judged."""
+    return [gate for gate in gates if gate.passed is None]
+
+
+def _meters(rounds: Sequence[RoundRecord]) -> GateResult:
+    compared = [r.energy.meters for r in rounds if r.energy and r.energy.meters]
+    if not rounds or len(compared) < len(rounds):
+        missing = f"both meters were compared in {len(compared)} of {len(rounds)} valid rounds"
+        return _not_made("meters_agree", "ratio - 1", missing)
+    worst = max((m.relative_difference for m in compared), key=abs)
+    limit = METERS_AGREE_WITHIN
+    message = f"counter and sampled power: expected to agree within {limit:.0%}, found {worst:+.2%}"
+    return _judged("meters_agree", worst, "ratio - 1", (-limit, limit), Reason("meters_disagree", message))
+
+
+def _sham(rounds: Sequence[RoundRecord]) -> GateResult:
+    shams = [r.energy.sham for r in rounds if r.energy and r.energy.sham]
+    adjusted = [r.adjusted_mj for r in rounds if r.adjusted_mj is not None]
+    if not shams or not adjusted:
+        return _not_made("sham_window", "ratio", "no valid round has a window without work")
+    median = statistics.median(adjusted)
+    share = max(abs(s.adjusted_mj) for s in shams) / abs(median) if median else float("inf")
+    shown = min(share, 1e6)
+    message = f"a window without work: expected at most {SHAM_SHARE:.0%} of the task's energy, found {shown:.1%}"
+    return _judged("sham_window", shown, "ratio", (0.0, SHAM_SHARE), Reason("sham_window_not_empty", message))
+
+
+def _spread(rounds: Sequence[RoundRecord]) -> GateResult:
+    adjusted = [r.adjusted_mj for r in rounds if r.adjusted_mj is not None]
+    if len(adjusted) < FEWEST_ROUNDS:
+        missing = f"{len(adjusted)} valid rounds have an energy, {FEWEST_ROUNDS} are needed for a spread"
+        return _not_made("round_spread", "ratio", missing)
+    median = statistics.median(adjusted)
+    spread = min((max(adjusted) - min(adjusted)) / abs(median), 1e6) if median else 1e6
+    message = f"rounds: expected a spread of at most {ROUND_SPREAD:.0%} of the median, found {spread:.1%}"
+    return _judged("round_spread", spread, "ratio", (0.0, ROUND_SPREAD), Reason("rounds_spread", message))
+
+
+def _sampling(rounds: Sequence[RoundRecord]) -> GateResult:
+    sampled = [(r.energy.trace, span_s(r.energy)) for r in rounds if r.energy and r.energy.trace]
+    if not rounds or len(sampled) < len(rounds):
+        return _not_made("sampling", "s", f"power was sampled in {len(sampled)} of {len(rounds)} valid rounds")
+    error = next((trace.error for trace, _ in sampled if trace.error), None)
+    if error:
+        return GateResult("sampling", "run", False, None, "s", 0.0, LONGEST_GAP_S, error)
+    gap = max(largest_gap_s(read_samples(trace), *span) for trace, span in sampled)
+    message = f"samples of power: expected no gap over {LONGEST_GAP_S} s, found {gap:.2f} s"
+    return _judged("sampling", gap, "s", (0.0, LONGEST_GAP_S), Reason("sampling_gap", message))
+
+
+def _exclusive(rounds: Sequence[RoundRecord]) -> GateResult:
+    states = [state for r in rounds if r.energy for state in (r.energy.state_before, r.energy.state_after)]
+    seen = [state.processes for state in states if state.processes is not None]
+    if not states or len(seen) < len(states):
+        return _not_made("exclusive", "processes", "the processes on the GPU could not be listed")
+    others = max(0, max(len(processes) for processes in seen) - 1)
+    message = f"processes on the GPU beside the measuring one: expected 0, found {others}"
+    return _judged("exclusive", float(others), "processes", (0.0, 0.0), Reason("other_process", message))
+
+
+def _output(rounds: Sequence[RoundRecord]) -> GateResult:
+    wrong = [r for r in rounds if r.reason is not None and r.reason.code == "output_not_verified"]
+    if not rounds:
+        return _not_made("output_verified", "rounds", "no round was measured")
+    message = wrong[0].reason.message if wrong and wrong[0].reason else ""
+    return _judged("output_verified", float(len(wrong)), "rounds", (0.0, 0.0), Reason("output_not_verified", message))
+
+
+def _not_made(gate: str, unit: str, message: str) -> GateResult:
+    return GateResult(gate, "run", None, None, unit, None, None, Reason("gate_not_made", f"{gate}: {message}"))
+
+
+def _judged(gate: str, value: float, unit: str, bounds: tuple[float, float], otherwise: Reason) -> GateResult:
+    low, high = bounds
+    passed = low <= value <= high
+    return GateResult(gate, "run", passed, value, unit, low, high, None if passed else otherwise)

@@ -1,0 +1,225 @@
+"""The order of things in one round: when to wait, when to work, when to read.
+
+Each protocol is a plan, and one function follows it; the interleaved one has blocks of segments instead. Nothing is
+derived here: what was read goes into the record, and ``gpu_tasks.energy.derive`` makes figures of it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.energy.counter import idle_edges, next_edge
+from gpu_tasks.energy.instruments import Clock, Gpu, Instruments
+from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE
+from gpu_tasks.records import AlignedReadings, AuditedReadings, CounterEdge, CounterReading, IdleWindow, Segment
+
+Replay = Callable[[int], ReplayTiming]
+Say = Callable[[str, float], None]
+"""Told what begins, and how many seconds it will take."""
+
+CLASSIC_IDLE_S = 5.0
+TAIL_S = 1.5
+"""How long the aligned figure leaves the power to settle where the protocol itself leaves no time for it."""
+
+SEGMENT_ACTIVE_S = 2.0
+SEGMENT_SETTLE_S = 1.5
+WARM_UP_S = 2.0
+LONGEST_WARM_UP_S = 15.0
+_CHUNK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Lengths in s: settling before each idle window, the idle windows, the work, and the cuts within idle windows."""
+
+    name: str
+    settle_s: float
+    idle_s: float
+    active_s: float
+    cut_s: float
+
+
+CLASSIC = Plan("classic", settle_s=0.0, idle_s=CLASSIC_IDLE_S, active_s=16.4, cut_s=1.0)
+AUDITED = Plan("audited", settle_s=3.0, idle_s=10.0, active_s=20.0, cut_s=2.0)
+PLANS = {plan.name: plan for plan in (CLASSIC, AUDITED)}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What one round of a plan read."""
+
+    start: CounterReading
+    end: CounterReading
+    idle_before: IdleWindow
+    idle_after: IdleWindow
+    aligned: AlignedReadings
+    audited: AuditedReadings | None
+    timing: ReplayTiming
+    settle_s: float
+
+
+def warm_up(replay: Replay, replay_s: float, instruments: Instruments) -> float:
+    """Work for 2 s or more, until the temperature rises no longer; returns the seconds a replay then takes."""
+    clock = instruments.clock
+    repeats = max(1, math.ceil(_CHUNK_S / replay_s))
+    began, before = clock.now(), None
+    while True:
+        start = clock.now()
+        replay(repeats)
+        replay_s = (clock.now() - start) / repeats
+        lasted, temperature = clock.now() - began, instruments.gpu.state().temperature_c
+        steady = temperature is None or (before is not None and temperature <= before)
+        if (lasted >= WARM_UP_S and steady) or lasted >= LONGEST_WARM_UP_S:
+            return replay_s
+        before = temperature
+
+
+def follow(
+    plan: Plan,
+    replay: Replay,
+    repeats: int,
+    *,
+    tick_period_s: float,
+    instruments: Instruments,
+    rng: random.Random,
+    say: Say,
+) -> Windows:
+    """One round of ``plan``: idle, ``repeats`` replays, idle. Raises what the counter and the replays raise.
+
+    The classic reading at the start is taken after a random part of a tick: right at the step that the aligned figure
+    waits for, it would be better than it ever was before, and its history could not be compared.
+    """
+    clock, gpu = instruments.clock, instruments.gpu
+    if plan.settle_s:
+        say("settle", plan.settle_s)
+        clock.sleep(plan.settle_s)
+    say("idle before", plan.idle_s)
+    before_edges, before_reads = _idle(plan, gpu, clock, {"long": 0.0, "classic": plan.idle_s - CLASSIC_IDLE_S})
+    idle_end = gpu.read_counter()
+    active_start = next_edge(gpu, clock)
+    clock.sleep(rng.uniform(0.0, tick_period_s))
+    say("replays", plan.active_s)
+    start = gpu.read_counter()
+    timing = replay(repeats)
+    end = gpu.read_counter()
+    classic_after = gpu.read_counter()
+    tail_start = next_edge(gpu, clock)
+    settle_s = max(plan.settle_s, TAIL_S)
+    say("settle", settle_s)
+    clock.sleep(max(0.0, end.time_s + settle_s - clock.now()))
+    after_s = plan.idle_s if plan.settle_s else CLASSIC_IDLE_S - settle_s
+    say("idle after", after_s)
+    classic_end_s = classic_after.time_s + CLASSIC_IDLE_S - clock.now()
+    after_edges, after_reads = _idle(plan, gpu, clock, {"long": 0.0, "classic": classic_end_s}, after_s)
+    last = gpu.read_counter()
+    audited = None
+    if plan.settle_s:
+        audited = AuditedReadings(_window(before_reads["long"], idle_end), _window(after_reads["long"], last))
+    return Windows(
+        start=start,
+        end=end,
+        idle_before=_window(before_reads["classic"], idle_end),
+        idle_after=_window(classic_after, after_reads["classic"]),
+        aligned=AlignedReadings(
+            idle_before=[*before_edges, active_start],
+            active_start=active_start,
+            tail_start=tail_start,
+            active_end=after_edges[0],
+            idle_after=after_edges,
+        ),
+        audited=audited,
+        timing=timing,
+        settle_s=settle_s,
+    )
+
+
+def _idle(
+    plan: Plan, gpu: Gpu, clock: Clock, marks: Mapping[str, float], seconds: float | None = None
+) -> tuple[list[CounterEdge], dict[str, CounterReading]]:
+    """An idle window from a step to a step, cut at steps, with plain readings ``marks`` seconds after its begin."""
+    seconds = plan.idle_s if seconds is None else seconds
+    began = clock.now()
+    edges = [next_edge(gpu, clock)]
+    reads: dict[str, CounterReading] = {}
+    cuts = [number * plan.cut_s for number in range(1, math.floor(seconds / plan.cut_s + 1e-9))]
+    for moment, mark in sorted([(cut, "") for cut in cuts] + [(at, name) for name, at in marks.items()]):
+        clock.sleep(max(0.0, began + moment - clock.now()))
+        if mark:
+            reads[mark] = gpu.read_counter()
+        else:
+            edges.append(next_edge(gpu, clock))
+    clock.sleep(max(0.0, began + seconds - clock.now()))
+    if len(edges) == 1 or seconds - cuts[-1] > plan.cut_s / 2:
+        edges.append(next_edge(gpu, clock))
+    return edges, reads
+
+
+def sham_window(
+    plan: Plan, before: IdleWindow, instruments: Instruments, say: Say
+) -> tuple[IdleWindow, CounterReading, CounterReading, IdleWindow]:
+    """The plan's windows without any work, the idle window that just ended being the first: what nothing reads as."""
+    clock, gpu = instruments.clock, instruments.gpu
+    say("sham window", plan.active_s + plan.idle_s)
+    start = gpu.read_counter()
+    clock.sleep(plan.active_s)
+    end = gpu.read_counter()
+    after_start = gpu.read_counter()
+    clock.sleep(plan.idle_s)
+    return before, start, end, _window(after_start, gpu.read_counter())
+
+
+def blocks_of(arms: Sequence[str], blocks: int, rng: random.Random) -> list[list[str]]:
+    """Order of the arms in each block: mirrored, so that a steady drift cancels, and otherwise random.
+
+    Candidate and baseline, which are to be told apart, lie side by side in the middle, as ABBA or BAAB; idle and
+    control around them.
+    """
+    near = [arm for arm in (CANDIDATE, BASELINE) if arm in arms]
+    far = [arm for arm in (IDLE, CONTROL) if arm in arms]
+    found = []
+    for _ in range(blocks):
+        half = [*rng.sample(far, len(far)), *rng.sample(near, len(near))]
+        found.append([*half, *reversed(half)])
+    return found
+
+
+def interleave(
+    arms: Mapping[str, tuple[Replay, float]], blocks: int, instruments: Instruments, rng: random.Random, say: Say
+) -> list[Segment]:
+    """Blocks of segments from step to step: ``arms`` maps each arm but idle to its replay and seconds a replay."""
+    clock, gpu = instruments.clock, instruments.gpu
+    segments = []
+    edge = next_edge(gpu, clock)
+    for block, order in enumerate(blocks_of([IDLE, *arms], blocks, rng)):
+        say(f"block {block}: {' '.join(order)}", len(order) * (SEGMENT_ACTIVE_S + SEGMENT_SETTLE_S))
+        for arm in order:
+            repeats, active_s, timing = 0, 0.0, None
+            if arm == IDLE:
+                clock.sleep(SEGMENT_ACTIVE_S)
+            else:
+                replay, replay_s = arms[arm]
+                repeats = max(1, math.ceil(SEGMENT_ACTIVE_S / replay_s))
+                began = clock.now()
+                timing = replay(repeats)
+                active_s = clock.now() - began
+                clock.sleep(SEGMENT_SETTLE_S)  # the tail belongs to the arm that made it, not to the next one
+            following = next_edge(gpu, clock)
+            device_ms = timing.device_ms_per_replay if timing else None
+            segments.append(Segment(block, arm, repeats, edge, following, active_s, device_ms))
+            edge = following
+    return segments
+
+
+def idle_stretch(instruments: Instruments, seconds: float, segment_s: float, say: Say) -> list[CounterEdge]:
+    """A long idle stretch, cut at steps."""
+    say("idle", seconds)
+    return idle_edges(instruments.gpu, instruments.clock, seconds, segment_s)
+
+
+def _window(start: CounterReading, end: CounterReading) -> IdleWindow:
+    power_w = (end.energy_mj - start.energy_mj) / 1000 / (end.time_s - start.time_s)
+    return IdleWindow(start, end, power_w)

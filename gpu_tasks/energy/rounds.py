@@ -1,0 +1,205 @@
+"""One round with energy: looked at before, warmed up, measured by its protocol, and looked at after."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_tasks.devices.base import Device
+from gpu_tasks.energy import protocols
+from gpu_tasks.energy.counter import read_latency_s, tick_period_s
+from gpu_tasks.energy.derive import span_s, with_figures
+from gpu_tasks.energy.instruments import Instruments
+from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL
+from gpu_tasks.energy.invalidation import invalid_reasons
+from gpu_tasks.energy.preflight import refuse_unfit
+from gpu_tasks.energy.protocols import PLANS, Replay, Say
+from gpu_tasks.energy.trace import read_samples
+from gpu_tasks.records import (
+    CounterReading,
+    EnergyMeasurement,
+    GpuState,
+    Outcome,
+    PowerTrace,
+    Reason,
+    RoundRecord,
+    ShamWindow,
+    TelemetryRecord,
+    WindowEdge,
+    utc_now,
+)
+
+FIRST_REPLAYS = 100
+LATENCY_READS = 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a round is measured with: the device (and a second one with the baseline's kernels), its instruments.
+
+    ``telemetry`` is what was learnt of the counter before the rounds; without it the tick is measured here, and
+    nothing is known of how the idle power wanders.
+    """
+
+    device: Device
+    baseline: Device | None
+    instruments: Instruments
+    telemetry: TelemetryRecord | None
+    say: Say
+
+
+def measure_energy(
+    bench: Bench, blank: RoundRecord, blocks: int, output_after: Callable[[], Reason | None]
+) -> RoundRecord:
+    """``blank`` filled in. A round that cannot be used is returned with its reason; one that failed raises.
+
+    ``output_after`` looks at the device's output once the work is done.
+    """
+    instruments = bench.instruments
+    gpu, clock = instruments.gpu, instruments.clock
+    refuse_unfit(instruments)
+    replay_s = _warm_up(bench)
+    latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
+    tick = (bench.telemetry and bench.telemetry.tick_period_s) or tick_period_s(gpu, clock)
+    seed = random.SystemRandom().getrandbits(31) if bench.device.kind == "cuda" else blank.round
+    sampler = instruments.sampler()
+    sampler.start()
+    try:
+        before = gpu.state()
+        measured = _Measured(bench, blank, replay_s, tick, random.Random(seed))  # noqa: S311 - no secret
+        record = measured.interleaved(blocks) if blank.protocol == "interleaved" else measured.windows()
+        after = gpu.state()
+    finally:
+        trace = sampler.stop()
+    energy = dataclasses.replace(
+        measured.energy,
+        tick_period_s=tick,
+        read_latency_s=latency,
+        wander=bench.telemetry.wander if bench.telemetry else None,
+        seed=seed,
+        state_before=before,
+        state_after=after,
+        trace=trace,
+    )
+    record = with_figures(dataclasses.replace(record, created_at=utc_now(), energy=energy))
+    return _judged(record, measured.readings, output_after())
+
+
+class _Measured:
+    """The readings of one round by one protocol, as parts of its record."""
+
+    def __init__(self, bench: Bench, blank: RoundRecord, replay_s: float, tick_s: float, rng: random.Random) -> None:
+        self._bench, self._blank, self._replay_s, self._tick_s, self._rng = bench, blank, replay_s, tick_s, rng
+        self.energy = _no_readings(bench.instruments.gpu.state())
+        self.readings: list[CounterReading] = []
+
+    def windows(self) -> RoundRecord:
+        """A round of the classic or the audited plan; the first one has a sham window after it."""
+        bench, plan = self._bench, PLANS[self._blank.protocol]
+        repeats = self._blank.repeats or math.ceil(plan.active_s / self._replay_s)
+        plan = dataclasses.replace(plan, active_s=repeats * self._replay_s)
+        found = protocols.follow(
+            plan,
+            bench.device.replay,
+            repeats,
+            tick_period_s=self._tick_s,
+            instruments=bench.instruments,
+            rng=self._rng,
+            say=bench.say,
+        )
+        idle_after = found.audited.idle_after if found.audited else found.idle_after
+        sham = None
+        if self._blank.round == 0:
+            before, start, end, after = protocols.sham_window(plan, idle_after, bench.instruments, bench.say)
+            sham = ShamWindow(start, end, before, after, repeats, 0.0)
+        self.energy = dataclasses.replace(
+            self.energy, settle_s=found.settle_s, aligned=found.aligned, audited=found.audited, sham=sham
+        )
+        self.readings = [found.idle_before.start, found.start, found.end, idle_after.start, idle_after.end]
+        return dataclasses.replace(
+            self._blank,
+            repeats=repeats,
+            cuda_ms=found.timing.device_ms_per_replay,
+            cuda_ms_reason=found.timing.reason,
+            measurement_start=_edge(found.start),
+            measurement_end=_edge(found.end),
+            idle_before=found.idle_before,
+            idle_after=found.idle_after,
+        )
+
+    def interleaved(self, blocks: int) -> RoundRecord:
+        """Blocks of idle, control and candidate, and of the baseline where there is one."""
+        bench = self._bench
+        control = bench.device.control(self._replay_s)
+        replays: dict[str, Replay] = {CONTROL: control, CANDIDATE: bench.device.replay}
+        if bench.baseline is not None:
+            replays[BASELINE] = bench.baseline.replay
+        clock = bench.instruments.clock
+        arms = {}
+        for arm, replay in replays.items():
+            began = clock.now()
+            replay(repeats := math.ceil(protocols.SEGMENT_ACTIVE_S / self._replay_s / 4))
+            arms[arm] = (replay, (clock.now() - began) / repeats)
+        clock.sleep(protocols.SEGMENT_SETTLE_S)
+        segments = protocols.interleave(arms, blocks, bench.instruments, self._rng, bench.say)
+        self.energy = dataclasses.replace(self.energy, settle_s=protocols.SEGMENT_SETTLE_S, segments=segments)
+        repeats = sum(segment.repeats for segment in segments if segment.arm == CANDIDATE)
+        no_events = None if all(s.device_ms is not None for s in segments if s.repeats) else _NO_EVENTS
+        return dataclasses.replace(self._blank, repeats=repeats, cuda_ms_reason=no_events)
+
+
+_NO_EVENTS = Reason("no_device_events", "a segment has no time by the device's own events")
+
+
+def _warm_up(bench: Bench) -> float:
+    """Seconds a replay takes once the GPU is warm."""
+    bench.say("warm up", protocols.WARM_UP_S)
+    clock = bench.instruments.clock
+    began = clock.now()
+    bench.device.replay(FIRST_REPLAYS)
+    return protocols.warm_up(bench.device.replay, (clock.now() - began) / FIRST_REPLAYS, bench.instruments)
+
+
+def _judged(record: RoundRecord, readings: list[CounterReading], wrong_output: Reason | None) -> RoundRecord:
+    """``record``, valid or with the reasons why it is not."""
+    energy = record.energy
+    if energy is None or energy.trace is None:
+        raise ValueError("a round with energy has readings and samples")
+    start_s, end_s = span_s(energy)
+    samples = [s for s in read_samples(energy.trace) if start_s <= s.time_s <= end_s]
+    reasons = invalid_reasons(
+        energy.state_before, energy.state_after, samples, readings, tick_period_s=energy.tick_period_s
+    )
+    if wrong_output is not None:
+        reasons.insert(0, wrong_output)
+    if not reasons:
+        return dataclasses.replace(record, valid=True)
+    reason = Reason(reasons[0].code, "; ".join(reason.message for reason in reasons))
+    return dataclasses.replace(record, valid=False, outcome=Outcome.INVALID_MEASUREMENT, reason=reason)
+
+
+def _no_readings(state: GpuState) -> EnergyMeasurement:
+    nothing: PowerTrace | None = None
+    return EnergyMeasurement(
+        tick_period_s=0.0,
+        read_latency_s=0.0,
+        wander=None,
+        settle_s=0.0,
+        seed=0,
+        aligned=None,
+        audited=None,
+        segments=[],
+        sham=None,
+        figures=[],
+        meters=None,
+        state_before=state,
+        state_after=state,
+        trace=nothing,
+    )
+
+
+def _edge(reading: CounterReading) -> WindowEdge:
+    return WindowEdge(reading.energy_mj, reading.time_s, reading.read_duration_s)

@@ -1,0 +1,109 @@
+"""What is learnt of the sensor before and after the rounds: the counter's period, the idle power, a known load."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_tasks.energy.bands import band_for
+from gpu_tasks.energy.counter import (
+    WANDER_S,
+    WANDER_SEGMENT_S,
+    idle_wander,
+    read_latency_s,
+    tick_period_s,
+)
+from gpu_tasks.energy.gates import reference_gate
+from gpu_tasks.energy.instruments import Instruments, LoadRun
+from gpu_tasks.energy.preflight import refuse_unfit
+from gpu_tasks.energy.protocols import Say, idle_stretch
+from gpu_tasks.energy.window_figures import edges_power_w
+from gpu_tasks.records import CounterEdge, GateResult, GpuState, IdleWander, PowerTrace, ReferenceLoad
+
+LOAD_S = 5.0
+SETTLE_S = 3.0
+SHORT_IDLE_S = 10.0
+LATENCY_READS = 50
+LARGEST_ERROR = 1e-3
+"""Of a float32 sum of 4096 products, relative: rounding leaves 1e-5 or so, TF32 would leave 1e-2."""
+
+FLOATING_POINT_OPERATIONS = 2
+"""A product and a sum for each of the n^3 steps."""
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """What one look at the sensor found."""
+
+    tick_period_s: float
+    read_latency_s: float
+    wander: IdleWander | None
+    idle_edges: list[CounterEdge]
+    reference_load: ReferenceLoad
+    gates: list[GateResult]
+    state_before: GpuState
+    state_after: GpuState
+    trace: PowerTrace
+
+
+def look(
+    instruments: Instruments, model: str, when: str, learnt_bands: Mapping[str, list[float]], say: Say
+) -> Telemetry:
+    """Look at the sensor; ``when`` before also learns how the idle power wanders, which takes a minute."""
+    gpu, clock = instruments.gpu, instruments.clock
+    refuse_unfit(instruments)
+    sampler = instruments.sampler()
+    sampler.start()
+    try:
+        before = gpu.state()
+        say("settle", SETTLE_S)
+        clock.sleep(SETTLE_S)
+        tick = tick_period_s(gpu, clock)
+        latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
+        seconds = WANDER_S if when == "before" else SHORT_IDLE_S
+        edges = idle_stretch(instruments, seconds, WANDER_SEGMENT_S, say)
+        say("reference load", LOAD_S)
+        load = reference_load(instruments.known_load.run(LOAD_S), edges_power_w(edges))
+        say("settle", SETTLE_S)
+        clock.sleep(SETTLE_S)
+        after = gpu.state()
+    finally:
+        trace = sampler.stop()
+    return Telemetry(
+        tick_period_s=tick,
+        read_latency_s=latency,
+        wander=idle_wander(edges),
+        idle_edges=edges,
+        reference_load=load,
+        gates=[reference_gate(load, band_for(model, learnt_bands), model, when)],
+        state_before=before,
+        state_after=after,
+        trace=trace,
+    )
+
+
+def reference_load(run: LoadRun, idle_w: float) -> ReferenceLoad:
+    """Energy above idle an operation, from a stretch of products and the idle power before it."""
+    seconds = run.end.time_s - run.start.time_s
+    energy_j = (run.end.energy_mj - run.start.energy_mj) / 1000
+    operations = float(FLOATING_POINT_OPERATIONS * run.size**3 * run.repeats)
+    above_j = energy_j - idle_w * seconds
+    return ReferenceLoad(
+        size=run.size,
+        repeats=run.repeats,
+        operations=operations,
+        duration_s=seconds,
+        energy_j=energy_j,
+        idle_w=idle_w,
+        above_idle_w=above_j / seconds,
+        joules_per_1e12_operations=above_j / operations * 1e12,
+        tera_operations_per_s=operations / seconds / 1e12,
+        largest_error=run.largest_error,
+        result_verified=run.largest_error <= LARGEST_ERROR,
+    )
+
+
+def as_fields(found: Telemetry) -> dict[str, object]:
+    """The fields of a telemetry record that ``found`` fills."""
+    return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}

@@ -1,0 +1,122 @@
+"""Figures of a round that has windows: idle, work, idle, read plainly or at the counter's steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu_tasks.energy.figures import idle_power_w
+from gpu_tasks.energy.uncertainty import Stretch, Surroundings, Term, edge_time_s, uncertainty
+from gpu_tasks.records import (
+    AlignedReadings,
+    AuditedReadings,
+    CounterEdge,
+    CounterReading,
+    EnergyFigure,
+    IdleWindow,
+)
+
+CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Plain readings of one protocol: two idle windows around the active one, and what flowed in each."""
+
+    replays: int
+    start: CounterReading
+    end: CounterReading
+    before: IdleWindow
+    after: IdleWindow
+
+    @property
+    def seconds(self) -> float:
+        return self.end.time_s - self.start.time_s
+
+    @property
+    def idle_w(self) -> float:
+        return (idle_power_w(self.before.start, self.before.end) + idle_power_w(self.after.start, self.after.end)) / 2
+
+    @property
+    def active_w(self) -> float:
+        return (self.end.energy_mj - self.start.energy_mj) / 1000 / self.seconds
+
+
+def plain_figures(
+    repeats: int,
+    start: CounterReading,
+    end: CounterReading,
+    before: IdleWindow,
+    after: IdleWindow,
+    *,
+    audited: AuditedReadings | None,
+    tail_mj: float,
+    around: Surroundings,
+) -> list[EnergyFigure]:
+    """The classic figure, and the audited one where its windows were read; ``tail_mj`` is the energy after the work."""
+    classic = Windows(repeats, start, end, before, after)
+    # The tail is missing from the active window, and counts as idle power in the window that follows at once.
+    after_s = after.end.time_s - after.start.time_s
+    bias = -tail_mj / repeats * (1 + classic.seconds / (2 * after_s))
+    found = [_plain_figure("classic", classic, tail_bias_mj=bias, around=around)]
+    if audited is not None:
+        windows = Windows(repeats, start, end, audited.idle_before, audited.idle_after)
+        found.append(_plain_figure("audited", windows, tail_bias_mj=-tail_mj / repeats, around=around))
+    return found
+
+
+def _plain_figure(name: str, windows: Windows, *, tail_bias_mj: float, around: Surroundings) -> EnergyFigure:
+    """A figure between plain readings: the classic formula on whatever idle windows the protocol has."""
+    replays, idle_w, seconds = windows.replays, windows.idle_w, windows.seconds
+    gross_mj = windows.end.energy_mj - windows.start.energy_mj
+    value = (gross_mj - idle_w * seconds * 1000) / replays
+    weight = 1 / replays
+    terms = [Term(weight, windows.active_w, windows.end), Term(-weight, idle_w, windows.start)]
+    stretches = [Stretch(windows.start.time_s, windows.end.time_s, seconds / replays)]
+    for window in (windows.before, windows.after):
+        length = window.end.time_s - window.start.time_s
+        share = weight * seconds / (2 * length)
+        # An idle window that begins with the reading that ended the work begins with power of the work.
+        begins = windows.active_w if window.start.energy_mj == windows.end.energy_mj else idle_w
+        terms += [Term(-share, idle_w, window.end), Term(share, begins, window.start)]
+        stretches.append(Stretch(window.start.time_s, window.end.time_s, -seconds / replays / 2))
+    sigma = uncertainty(value, terms, stretches, around, other_bias_mj=tail_bias_mj)
+    return EnergyFigure(name, CANDIDATE, value, gross_mj / replays, idle_w, sigma)
+
+
+def aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, around: Surroundings) -> EnergyFigure:
+    """From step to step: between the two around the work, what is not work is charged at idle power."""
+    start, end = aligned.active_start, aligned.active_end
+    seconds = edge_time_s(end) - edge_time_s(start)
+    idle_w = aligned_idle_w(aligned)
+    value = (end.energy_mj - start.energy_mj - 1000 * idle_w * seconds) / replays
+    weights: dict[CounterEdge, float] = {}
+    stretches = [Stretch(edge_time_s(start), edge_time_s(end), seconds / replays)]
+
+    def add(edge: CounterEdge, weight: float) -> None:
+        weights[edge] = weights.get(edge, 0.0) + weight
+
+    add(end, 1 / replays)
+    add(start, -1 / replays)
+    for edges in (aligned.idle_before, aligned.idle_after):
+        length = edge_time_s(edges[-1]) - edge_time_s(edges[0])
+        add(edges[-1], -seconds / (2 * length * replays))
+        add(edges[0], seconds / (2 * length * replays))
+        stretches.append(Stretch(edge_time_s(edges[0]), edge_time_s(edges[-1]), -seconds / replays / 2))
+    sigma = uncertainty(
+        value,
+        [Term(weight, idle_w, edge) for edge, weight in weights.items()],
+        stretches,
+        around,
+    )
+    return EnergyFigure("aligned", CANDIDATE, value, value + 1000 * idle_w * active_s / replays, idle_w, sigma)
+
+
+def edges_power_w(edges: Sequence[CounterEdge]) -> float:
+    """Mean power in W between the first and the last of counter steps."""
+    seconds = edge_time_s(edges[-1]) - edge_time_s(edges[0])
+    return (edges[-1].energy_mj - edges[0].energy_mj) / 1000 / seconds
+
+
+def aligned_idle_w(aligned: AlignedReadings) -> float:
+    return (edges_power_w(aligned.idle_before) + edges_power_w(aligned.idle_after)) / 2

@@ -1,0 +1,94 @@
+"""``baseline``: a whole night of the healthy simulated device, as the run record that ships for it.
+
+A simulated night has something to be compared with from the first day on. The noise comes from a fixed seed, so that
+the same programs write the same figures again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+
+from gpu_tasks.payload.draws import Payload
+from gpu_tasks.programs.console import progress
+from gpu_tasks.records import (
+    InvalidMeasurement,
+    Outcome,
+    RunRecord,
+    RunRequest,
+    read_record,
+    run_id_for,
+    utc_now,
+    write_record,
+)
+from gpu_tasks.workloads.registry import get_workload
+
+SET = "original"
+DAG_ID, DAG_RUN_ID = "import", "simulated-a100-healthy"
+SEED = 20261130
+ROUNDS = 7
+NOTE = "one night of the simulated device without any effect, shipped as its first baseline"
+
+
+def run(arguments: Namespace) -> None:
+    """Write the record to ``--out``; raises ``InvalidMeasurement`` when that night is not fine itself."""
+    workload = get_workload(arguments.workload)
+    request = RunRequest(
+        accepted_at=utc_now(),
+        workload=workload.name,
+        dag_id=DAG_ID,
+        dag_run_id=DAG_RUN_ID,
+        run_id=run_id_for(DAG_ID, DAG_RUN_ID),
+        trigger="import",
+        logical_date=None,
+        device="simulated",
+        variant=None,
+        payload=SET,
+        draws=[draw.draw for draw in Payload(SET, workload).manifest.draws],
+        rounds=ROUNDS,
+        repeats=None,
+        protocol=None,
+        label=None,
+        note=NOTE,
+        seed=SEED,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        record = night(request, Path(folder))
+    if record.outcome is not Outcome.OK or record.energy_trust != "verified":
+        found = record.reason or record.energy_trust_reason
+        raise InvalidMeasurement("baseline_not_fine", f"the baseline's night: expected ok and verified, found {found}")
+    provenance = {"device": "simulated", "seed": SEED, "command": "python -m gpu_tasks baseline"}
+    # Not what the sources were on the day it was made: they are pinned anew with every change.
+    write_record(dataclasses.replace(record, verify_sources=None, provenance=provenance), arguments.out)
+
+
+def night(request: RunRequest, folder: Path) -> RunRecord:
+    """Every program of a night, one after the other, in ``folder``; whatever fails is in the record that it returns."""
+    from gpu_tasks.programs.cli import main
+
+    def program(name: str, part: str, *options: str) -> None:
+        progress(part)
+        device = ["--device", request.device, "--seed", str(request.seed)]
+        if request.inject:
+            device += ["--inject", request.inject]
+        if name in ("verify", "summarise"):
+            device = []
+        main([name, *device, *options, "--out", str(folder / f"{part}.json")])
+
+    write_record(request, folder / "request.json")
+    program("provision", "provision")
+    for subject in ("sources", "payload"):
+        program("verify", f"verify-{subject}", "--subject", subject)
+    for draw in request.draws:
+        program("validate", f"validation-{draw:02d}", "--draw", str(draw))
+    program("telemetry", "telemetry-before", "--when", "before")
+    learnt = ["--telemetry", str(folder / "telemetry-before.json")]
+    if request.protocol:
+        learnt += ["--protocol", request.protocol]
+    for number in range(request.rounds):
+        program("measure", f"round-{number:02d}", "--round", str(number), *learnt)
+    program("telemetry", "telemetry-after", "--when", "after")
+    program("summarise", "run", "--request", str(folder / "request.json"), "--folder", str(folder))
+    return read_record(folder / "run.json", RunRecord)

@@ -1,0 +1,17 @@
+"""What the arguments ask of the simulated device."""
+
+from __future__ import annotations
+
+import hashlib
+from argparse import Namespace
+
+from gpu_tasks.devices.registry import Simulation
+
+DEFAULT_SEED = 0
+
+
+def simulation(arguments: Namespace, part: str) -> Simulation:
+    """``--inject`` and ``--seed``; ``part`` keeps the noise of a run's programs apart, each its own and repeatable."""
+    seed = DEFAULT_SEED if arguments.seed is None else arguments.seed
+    digest = hashlib.sha256(f"{seed}/{part}".encode()).digest()
+    return Simulation(inject=arguments.inject, seed=int.from_bytes(digest[:8], "big"))
