@@ -15,6 +15,7 @@ from gpu_tasks.devices.registry import KernelChoice, open_device
 from gpu_tasks.energy.rounds import Bench, measure_energy
 from gpu_tasks.energy.windows import active_window, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
+from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.simulation_choice import simulation
@@ -26,7 +27,6 @@ from gpu_tasks.records import (
     Outcome,
     Reason,
     RoundRecord,
-    TaskError,
     TelemetryRecord,
     read_record,
     utc_now,
@@ -35,9 +35,6 @@ from gpu_tasks.workloads.registry import get_workload
 
 ANNOUNCED_S = 2.0
 """A window longer than this is announced, so that nobody takes a busy program for a stuck one."""
-
-ATTEMPTS = 3
-"""How often a round is measured at most, where the counter says that it is not ready."""
 
 RECORD_MODEL, RECORD_REPEATS = "A100-SXM4-40GB", 1_000_000
 """On the record's model a classic round has the record's number of replays; elsewhere as many as take its time."""
@@ -110,17 +107,12 @@ def _telemetry(path: Path | None) -> TelemetryRecord | None:
 
 
 def _with_energy(arguments: Namespace, bench: Bench, after: Callable[[], Reason | None]) -> RoundRecord:
-    earlier: list[Reason] = []
-    while True:
-        try:
-            return measure_energy(
-                bench, _blank(arguments, bench.device.fingerprint(), earlier), arguments.blocks, after
-            )
-        except TaskError as error:
-            if not getattr(error, "transient", False) or len(earlier) + 1 >= ATTEMPTS:
-                raise
-            earlier.append(Reason(error.code, error.message))
-            progress(f"round {arguments.round}: measured again: {error.message}")
+    fingerprint = bench.device.fingerprint()
+
+    def attempt(earlier: list[Reason]) -> RoundRecord:
+        return measure_energy(bench, _blank(arguments, fingerprint, earlier), arguments.blocks, after)
+
+    return repeated(f"round {arguments.round}", attempt)
 
 
 def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Reason) -> RoundRecord:

@@ -9,6 +9,7 @@ from contextlib import closing
 from gpu_tasks.devices.registry import open_device
 from gpu_tasks.energy.gates import failed
 from gpu_tasks.energy.telemetry import as_fields, look
+from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.simulation_choice import simulation
@@ -45,7 +46,10 @@ def run(arguments: Namespace) -> TelemetryRecord:
         if isinstance(instruments, Reason):
             return dataclasses.replace(record, energy_reason=instruments)
         with Phases(f"telemetry {arguments.when}") as say:
-            found = look(instruments, fingerprint.name, arguments.when, bands, say)
+            found = repeated(
+                f"telemetry {arguments.when}",
+                lambda _: look(instruments, fingerprint.name, arguments.when, bands, say),
+            )
     record = dataclasses.replace(record, created_at=utc_now(), **as_fields(found))  # type: ignore[arg-type]
     wrong = failed(record.gates)
     if not wrong:
