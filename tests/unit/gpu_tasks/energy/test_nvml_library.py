@@ -217,7 +217,7 @@ def test_airflow_19701_30061_a_forked_task_of_a_process_that_loaded_nvml_is_refu
 
 
 def test_the_bindings_are_imported_only_when_they_are_needed() -> None:
-    code = "import sys, gpu_tasks.energy.nvml.gpu; print('pynvml' in sys.modules)"
+    code = "import sys, gpu_tasks.energy.nvml.gpu, gpu_tasks.energy.sampler; print('pynvml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
