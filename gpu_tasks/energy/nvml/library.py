@@ -173,6 +173,8 @@ class NvmlLibrary:
             raise NvmlHung(name, (self._timeout_s or 0) * timeouts) from None
         except self._nvml.NVMLError as error:
             raise nvml_error(error.value, name) from None
+        except getattr(self._nvml, "NVMLLibraryMismatchError", ()):  # what the bindings make of a missing symbol
+            raise NvmlFunctionNotFound(name) from None
 
 
 def _broken(error: Exception) -> InfrastructureFailure:
