@@ -84,15 +84,17 @@ class Effects:
 def parse_effects(text: str | None) -> Effects:
     """The effects that a text asks for; none for an empty one. Raises ``BadInput`` (``bad_inject``)."""
     found: dict[str, Any] = {}
-    for word in (text or "").split(",") if (text or "").strip() else ():
-        field, value = _effect(word.strip().lower(), word.strip())
+    words = [word.strip() for word in text.split(",")] if text and text.strip() else []
+    for word in words:
+        field, value = _effect(word)
         if field in found:
-            raise BadInput("bad_inject", f"inject: expected {field} once, found it again as {word.strip()[:40]!r}")
+            raise BadInput("bad_inject", f"inject: expected {field} once, found it again as {word[:40]!r}")
         found[field] = value
     return Effects(**found)
 
 
-def _effect(word: str, as_given: str) -> tuple[str, Any]:
+def _effect(as_given: str) -> tuple[str, Any]:
+    word = as_given.lower() if as_given.isascii() else as_given  # some other letters have an ASCII one as their lower
     if word in SWITCHES:
         return word, True
     for pattern, read in _FORMS:

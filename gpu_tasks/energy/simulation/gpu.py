@@ -93,7 +93,7 @@ class SimulatedGpu:
         self.power_limit_w = effects.power_limit_w or profile.power_limit_w
         self.persistence_mode, self.mig_mode = True, False
         self.uncorrected_ecc_errors, self.row_remap_pending = 0, False
-        self.own_pid = self.reported_pid = os.getpid()
+        self.reported_pid = os.getpid()  # in a container perhaps another number than the process's own
         self.own_bytes = CONTEXT_BYTES
         self.others: dict[int, int] = {}
         self.lost_s = math.inf

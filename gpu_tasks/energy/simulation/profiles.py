@@ -35,7 +35,7 @@ class Profile:
     replay_mj: float = 0.586
     replay_energy_sd: float = 0.006
     replay_time_sd: float = 0.003
-    lag_s: float = 0.4
+    lag_s: float = 0.25
     power_limit_w: float = 400.0
     sm_clock_mhz: int = 1410
     reduced_clock_mhz: int = 1140
@@ -64,5 +64,3 @@ A100_FAULTY_SENSOR = Profile(
     replay_mj=0.564,
     sensor=FAULTY_SENSOR,
 )
-
-PROFILES = {profile.key: profile for profile in (A100_HEALTHY, A100_FAULTY_SENSOR)}

@@ -178,7 +178,8 @@ def test_cpu_devices_measure_no_energy_and_say_why(device: ReferenceQda, qda: Wo
 
 
 @pytest.mark.parametrize(
-    ("requested", "kind"), [("auto", "emulated"), ("emulated", "emulated"), ("reference", "reference")]
+    ("requested", "kind"),
+    [("auto", "emulated"), ("emulated", "emulated"), ("reference", "reference"), ("simulated", "simulated")],
 )
 def test_registry_opens(qda: Workload, requested: str, kind: str) -> None:
     assert registry.resolve_kind(requested) == kind
@@ -198,10 +199,16 @@ def test_the_registry_hands_the_kernel_choice_on(qda: Workload, checked: bool) -
     assert [machine._check_races for machine in device.machines] == [checked, checked]
 
 
-def test_registry_names_what_is_not_there_yet(qda: Workload) -> None:
-    expected = "simulated is not available for workload qda .*available: cuda, emulated, reference"
-    with pytest.raises(BadInput, match=expected) as caught:
-        registry.open_device("simulated", qda)
+class Unknown(Qda):
+    name = "unknown"
+
+
+def test_registry_names_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match=r"simulated is not available for workload unknown .*available: none") as caught:
+        registry.open_device("simulated", Unknown())
+    monkeypatch.delitem(registry._OPENERS, ("simulated", "qda"))
+    with pytest.raises(BadInput, match=r"not available for workload qda .*available: cuda, emulated, reference$"):
+        registry.open_device("simulated", Qda())
     assert caught.value.code == "device_not_available"
 
 
