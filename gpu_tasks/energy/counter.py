@@ -17,7 +17,8 @@ TICKS_MEASURED = 10
 WANDER_SEGMENT_S = 5.0
 WANDER_S = 60.0
 
-_NEIGHBOURS = 1.125  # 1 + 2*(1/4)^2: neighbouring differences of a random walk's means correlate by 1/4
+_CORRELATION = 0.25  # of neighbouring differences between a random walk's means
+_NEIGHBOURS = 1 + 2 * _CORRELATION**2  # by how much that lessens the degrees of freedom
 
 
 def next_edge(gpu: Gpu, clock: Clock) -> CounterEdge:
@@ -77,7 +78,10 @@ def idle_wander(edges: Sequence[CounterEdge]) -> IdleWander | None:
     steps = [b - a for a, b in pairwise(powers)]
     length, power = statistics.mean(lengths), statistics.mean(powers)
     reading = statistics.mean((power * (e.after_s - e.before_s)) ** 2 / 12 for e in edges) + (UNIT_MJ / 1000) ** 2 / 12
-    walk = (statistics.variance(steps) - 6 * reading / length**2) / (2 / 3 * length)
+    # The mean that is taken off follows correlated steps more closely than independent ones, so less is left.
+    n = len(steps)
+    left = n / (n - 1) * (1 - (1 + 2 * _CORRELATION * (n - 1) / n) / n)
+    walk = (statistics.variance(steps) / left - 6 * reading / length**2) / (2 / 3 * length)
     return IdleWander(
         duration_s=times[-1] - times[0],
         segments=len(powers),

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 from gpu_tasks.energy.figures import idle_power_w, round_figures
 from gpu_tasks.energy.interleaved import interleaved_figures, segment_times_ms
-from gpu_tasks.energy.tail import tail_energy_j
 from gpu_tasks.energy.trace import Sample, integrate_j, read_samples
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
-from gpu_tasks.energy.window_figures import CANDIDATE, Windows, aligned_figure, aligned_idle_w, plain_figures
+from gpu_tasks.energy.window_figures import CANDIDATE, Windows, window_figures
 from gpu_tasks.records import (
     AlignedReadings,
     CounterReading,
@@ -69,14 +68,10 @@ def _derived(
         audited = dataclasses.replace(
             audited, idle_before=_powered(audited.idle_before), idle_after=_powered(audited.idle_after)
         )
-    active_w = (last.energy_mj - first.energy_mj) / 1000 / (last.time_s - first.time_s)
-    tail_mj = 1000 * tail_energy_j(aligned, last.time_s, active_w, aligned_idle_w(aligned))
-    figures = plain_figures(repeats, first, last, before, after, audited=audited, tail_mj=tail_mj, around=around)
-    figures.insert(1, aligned_figure(repeats, last.time_s - first.time_s, aligned, around))
     return dataclasses.replace(
         energy,
         audited=audited,
-        figures=figures,
+        figures=window_figures(repeats, first, last, before, after, aligned=aligned, audited=audited, around=around),
         sham=_sham(energy.sham) if energy.sham else None,
         meters=_meters(repeats, aligned, energy),
     )

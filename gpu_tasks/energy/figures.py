@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_tasks.energy.student import detectable_difference
+from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.records import (
     CounterReading,
     FigureSummary,

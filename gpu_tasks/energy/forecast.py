@@ -13,7 +13,7 @@ from gpu_tasks.energy import protocols
 from gpu_tasks.energy.interleaved import CANDIDATE, CONTROL, IDLE, interleaved_figures
 from gpu_tasks.energy.protocols import CLASSIC_IDLE_S, PLANS, Plan
 from gpu_tasks.energy.uncertainty import Surroundings
-from gpu_tasks.energy.window_figures import aligned_figure, plain_figures
+from gpu_tasks.energy.window_figures import window_figures
 from gpu_tasks.records import (
     AlignedReadings,
     AuditedReadings,
@@ -96,8 +96,9 @@ def _plan_figures(plan: Plan, conditions: Conditions) -> Sequence[EnergyFigure]:
     start, end = counter.read(0.0), counter.read(work_s)
     before = counter.window(-CLASSIC_IDLE_S - 3 * gap_s, -3 * gap_s)
     after = counter.window(work_s, work_s + CLASSIC_IDLE_S)
-    plain = plain_figures(repeats, start, end, before, after, audited=audited, tail_mj=0.0, around=conditions.around)
-    return [*plain, aligned_figure(repeats, work_s, aligned, conditions.around)]
+    return window_figures(
+        repeats, start, end, before, after, aligned=aligned, audited=audited, around=conditions.around
+    )
 
 
 def _segments(conditions: Conditions, blocks: int) -> list[Segment]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.energy.counter import idle_edges, next_edge
-from gpu_tasks.energy.instruments import Clock, Gpu, Instruments
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE
 from gpu_tasks.records import AlignedReadings, AuditedReadings, CounterEdge, CounterReading, IdleWindow, Segment
 
@@ -88,22 +88,17 @@ def follow(
     rng: random.Random,
     say: Say,
 ) -> Windows:
-    """One round of ``plan``: idle, ``repeats`` replays, idle. Raises what the counter and the replays raise.
-
-    The classic reading at the start is taken after a random part of a tick: right at the step that the aligned figure
-    waits for, it would be better than it ever was before, and its history could not be compared.
-    """
+    """One round of ``plan``: idle, ``repeats`` replays, idle. Raises what the counter and the replays raise."""
+    reader = _Reader(instruments, tick_period_s, rng)
     clock, gpu = instruments.clock, instruments.gpu
     if plan.settle_s:
         say("settle", plan.settle_s)
         clock.sleep(plan.settle_s)
     say("idle before", plan.idle_s)
-    before_edges, before_reads = _idle(plan, gpu, clock, {"long": 0.0, "classic": plan.idle_s - CLASSIC_IDLE_S})
-    idle_end = gpu.read_counter()
+    before_edges, before = reader.idle(plan, plan.idle_s, classic_s=plan.idle_s - CLASSIC_IDLE_S)
     active_start = next_edge(gpu, clock)
-    clock.sleep(rng.uniform(0.0, tick_period_s))
     say("replays", plan.active_s)
-    start = gpu.read_counter()
+    start = reader.read()
     timing = replay(repeats)
     end = gpu.read_counter()
     classic_after = gpu.read_counter()
@@ -113,17 +108,16 @@ def follow(
     clock.sleep(max(0.0, end.time_s + settle_s - clock.now()))
     after_s = plan.idle_s if plan.settle_s else CLASSIC_IDLE_S - settle_s
     say("idle after", after_s)
-    classic_end_s = classic_after.time_s + CLASSIC_IDLE_S - clock.now()
-    after_edges, after_reads = _idle(plan, gpu, clock, {"long": 0.0, "classic": classic_end_s}, after_s)
-    last = gpu.read_counter()
+    classic_s = classic_after.time_s + CLASSIC_IDLE_S - clock.now()
+    after_edges, after = reader.idle(plan, after_s, classic_s=classic_s)
     audited = None
     if plan.settle_s:
-        audited = AuditedReadings(_window(before_reads["long"], idle_end), _window(after_reads["long"], last))
+        audited = AuditedReadings(_window(before.first, before.last), _window(after.first, after.last))
     return Windows(
         start=start,
         end=end,
-        idle_before=_window(before_reads["classic"], idle_end),
-        idle_after=_window(classic_after, after_reads["classic"]),
+        idle_before=_window(before.classic, before.last),
+        idle_after=_window(classic_after, after.classic),
         aligned=AlignedReadings(
             idle_before=[*before_edges, active_start],
             active_start=active_start,
@@ -137,25 +131,49 @@ def follow(
     )
 
 
-def _idle(
-    plan: Plan, gpu: Gpu, clock: Clock, marks: Mapping[str, float], seconds: float | None = None
-) -> tuple[list[CounterEdge], dict[str, CounterReading]]:
-    """An idle window from a step to a step, cut at steps, with plain readings ``marks`` seconds after its begin."""
-    seconds = plan.idle_s if seconds is None else seconds
-    began = clock.now()
-    edges = [next_edge(gpu, clock)]
-    reads: dict[str, CounterReading] = {}
-    cuts = [number * plan.cut_s for number in range(1, math.floor(seconds / plan.cut_s + 1e-9))]
-    for moment, mark in sorted([(cut, "") for cut in cuts] + [(at, name) for name, at in marks.items()]):
-        clock.sleep(max(0.0, began + moment - clock.now()))
-        if mark:
-            reads[mark] = gpu.read_counter()
-        else:
-            edges.append(next_edge(gpu, clock))
-    clock.sleep(max(0.0, began + seconds - clock.now()))
-    if len(edges) == 1 or seconds - cuts[-1] > plan.cut_s / 2:
-        edges.append(next_edge(gpu, clock))
-    return edges, reads
+@dataclass(frozen=True)
+class _PlainReads:
+    """Plain readings of one idle window: at both ends, and where the classic window begins or ends."""
+
+    first: CounterReading
+    classic: CounterReading
+    last: CounterReading
+
+
+class _Reader:
+    """Reads the counter plainly, after a random part of a tick.
+
+    Near the steps that the aligned figure waits for, and at whole numbers of ticks from each other, plain readings
+    would be better than they ever were before, and their history could not be compared.
+    """
+
+    def __init__(self, instruments: Instruments, tick_period_s: float, rng: random.Random) -> None:
+        self._gpu, self._clock, self._tick_s, self._rng = instruments.gpu, instruments.clock, tick_period_s, rng
+
+    def read(self) -> CounterReading:
+        """One plain reading."""
+        self._clock.sleep(self._rng.uniform(0.0, self._tick_s))
+        return self._gpu.read_counter()
+
+    def idle(self, plan: Plan, seconds: float, *, classic_s: float) -> tuple[list[CounterEdge], _PlainReads]:
+        """An idle window of so many seconds: its steps about every ``plan.cut_s``, and plain readings.
+
+        The classic one comes ``classic_s`` after the beginning.
+        """
+        began = self._clock.now()
+        first = classic = self.read()
+        edges = [next_edge(self._gpu, self._clock)]
+        cuts = [number * plan.cut_s for number in range(1, math.floor(seconds / plan.cut_s + 1e-9))]
+        for moment, is_cut in sorted([(classic_s, False), *((cut, True) for cut in cuts)]):
+            self._clock.sleep(max(0.0, began + moment - self._clock.now()))
+            if is_cut:
+                edges.append(next_edge(self._gpu, self._clock))
+            elif classic_s > 0:
+                classic = self.read()
+        self._clock.sleep(max(0.0, began + seconds - self._clock.now()))
+        last = self.read()
+        edges.append(next_edge(self._gpu, self._clock))
+        return edges, _PlainReads(first, classic, last)
 
 
 def sham_window(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from gpu_tasks.energy.student import t_quantile
+from gpu_tasks.energy.quantiles import half_width_95, t_quantile
 from gpu_tasks.records import CounterEdge, CounterReading, IdleWander, Uncertainty
 
 UNIT_MJ = 1.0
@@ -70,9 +70,10 @@ def uncertainty(
     """
     wander, period_s = around.wander, around.tick_period_s
     plain = [term for term in terms if isinstance(term.reading, CounterReading)]
-    tick = period_s / math.sqrt(12) * 1000 * _root_of_squares(_by_tick(plain))
-    timing = 1000 * _root_of_squares([t.weight * t.power_w * _time_sd_s(t.reading) for t in terms])
-    quantisation = UNIT_MJ / math.sqrt(12) * _root_of_squares([t.weight for t in terms])
+    ticks = [1000 * period_s / 2 * weight for weight in _by_tick(plain)]
+    timings = [1000 * t.weight * t.power_w * _time_width_s(t.reading) / 2 for t in terms]
+    units = [UNIT_MJ / 2 * t.weight for t in terms]
+    tick, timing, quantisation = (_root_of_squares(halves) / math.sqrt(3) for halves in (ticks, timings, units))
     drift = 0.0
     if wander is not None:
         drift = 1000 * wander.walk_w_per_sqrt_s * math.sqrt(walk_variance(stretches))
@@ -80,7 +81,9 @@ def uncertainty(
     # A reading is late by half a period on average, so it lacks that much of the power before it.
     bias = -period_s / 2 * 1000 * sum(t.weight * t.power_w for t in plain) + other_bias_mj
     freedom = _effective_freedom(combined, drift, wander)
-    half_width = _quantile(None if freedom is None else round(freedom, 1)) * combined
+    half_width = half_width_95([abs(half) for half in (*ticks, *timings, *units)], drift)
+    # The wander was itself estimated from a few segments: as much wider as Student's t is beside the normal.
+    half_width *= _quantile(None if freedom is None else round(freedom, 1)) / _quantile(None)
     return Uncertainty(
         tick_mj=tick,
         timing_mj=timing,
@@ -123,10 +126,11 @@ def _by_tick(terms: Sequence[Term]) -> list[float]:
     return list(sums.values())
 
 
-def _time_sd_s(reading: CounterReading | CounterEdge) -> float:
+def _time_width_s(reading: CounterReading | CounterEdge) -> float:
+    """How long the moment may lie anywhere in: between two reads, or within one."""
     if isinstance(reading, CounterEdge):
-        return (reading.after_s - reading.before_s) / math.sqrt(12)
-    return reading.read_duration_s / math.sqrt(12)
+        return reading.after_s - reading.before_s
+    return reading.read_duration_s
 
 
 def _effective_freedom(combined: float, drift: float, wander: IdleWander | None) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_tasks.energy.figures import idle_power_w
+from gpu_tasks.energy.tail import tail_energy_j
 from gpu_tasks.energy.uncertainty import Stretch, Surroundings, Term, edge_time_s, uncertainty
 from gpu_tasks.records import (
     AlignedReadings,
@@ -42,7 +43,30 @@ class Windows:
         return (self.end.energy_mj - self.start.energy_mj) / 1000 / self.seconds
 
 
-def plain_figures(
+def window_figures(
+    repeats: int,
+    start: CounterReading,
+    end: CounterReading,
+    before: IdleWindow,
+    after: IdleWindow,
+    *,
+    aligned: AlignedReadings,
+    audited: AuditedReadings | None,
+    around: Surroundings,
+) -> list[EnergyFigure]:
+    """The classic and the aligned figure, and the audited one where its windows were read.
+
+    ``before`` and ``after`` are the classic idle windows around the work from ``start`` to ``end``.
+    """
+    seconds = end.time_s - start.time_s
+    active_w = (end.energy_mj - start.energy_mj) / 1000 / seconds
+    idle_w = sum(share * edges_power_w(edges) for share, edges in _idle_shares(aligned))
+    tail_mj = 1000 * tail_energy_j(aligned, end.time_s, active_w, idle_w)
+    found = _plain_figures(repeats, start, end, before, after, audited=audited, tail_mj=tail_mj, around=around)
+    return [found[0], _aligned_figure(repeats, seconds, aligned, around), *found[1:]]
+
+
+def _plain_figures(
     repeats: int,
     start: CounterReading,
     end: CounterReading,
@@ -84,11 +108,12 @@ def _plain_figure(name: str, windows: Windows, *, tail_bias_mj: float, around: S
     return EnergyFigure(name, CANDIDATE, value, gross_mj / replays, idle_w, sigma)
 
 
-def aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, around: Surroundings) -> EnergyFigure:
+def _aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, around: Surroundings) -> EnergyFigure:
     """From step to step: between the two around the work, what is not work is charged at idle power."""
     start, end = aligned.active_start, aligned.active_end
     seconds = edge_time_s(end) - edge_time_s(start)
-    idle_w = aligned_idle_w(aligned)
+    shares = _idle_shares(aligned)
+    idle_w = sum(share * edges_power_w(edges) for share, edges in shares)
     value = (end.energy_mj - start.energy_mj - 1000 * idle_w * seconds) / replays
     weights: dict[CounterEdge, float] = {}
     stretches = [Stretch(edge_time_s(start), edge_time_s(end), seconds / replays)]
@@ -98,11 +123,11 @@ def aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, arou
 
     add(end, 1 / replays)
     add(start, -1 / replays)
-    for edges in (aligned.idle_before, aligned.idle_after):
+    for share, edges in shares:
         length = edge_time_s(edges[-1]) - edge_time_s(edges[0])
-        add(edges[-1], -seconds / (2 * length * replays))
-        add(edges[0], seconds / (2 * length * replays))
-        stretches.append(Stretch(edge_time_s(edges[0]), edge_time_s(edges[-1]), -seconds / replays / 2))
+        add(edges[-1], -share * seconds / (length * replays))
+        add(edges[0], share * seconds / (length * replays))
+        stretches.append(Stretch(edge_time_s(edges[0]), edge_time_s(edges[-1]), -share * seconds / replays))
     sigma = uncertainty(
         value,
         [Term(weight, idle_w, edge) for edge, weight in weights.items()],
@@ -118,5 +143,14 @@ def edges_power_w(edges: Sequence[CounterEdge]) -> float:
     return (edges[-1].energy_mj - edges[0].energy_mj) / 1000 / seconds
 
 
-def aligned_idle_w(aligned: AlignedReadings) -> float:
-    return (edges_power_w(aligned.idle_before) + edges_power_w(aligned.idle_after)) / 2
+def _idle_shares(aligned: AlignedReadings) -> list[tuple[float, list[CounterEdge]]]:
+    """Each idle window with its share in the idle power at the middle of the work.
+
+    On the line through the middles of both windows, so that a steady drift cancels though they are not of one length.
+    """
+    work = (edge_time_s(aligned.active_start) + edge_time_s(aligned.active_end)) / 2
+    before, after = (
+        (edge_time_s(edges[0]) + edge_time_s(edges[-1])) / 2 for edges in (aligned.idle_before, aligned.idle_after)
+    )
+    share = (after - work) / (after - before)
+    return [(share, aligned.idle_before), (1 - share, aligned.idle_after)]

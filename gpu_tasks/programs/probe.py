@@ -16,7 +16,7 @@ from gpu_tasks.energy.forecast import Conditions, forecast
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.probing import Probe, probe
 from gpu_tasks.energy.protocols import warm_up
-from gpu_tasks.energy.student import detectable_difference
+from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import Phases
