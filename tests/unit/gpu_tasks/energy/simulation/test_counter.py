@@ -21,7 +21,7 @@ def counter_of(period_s: float, seed: int, watts: float = 40.0) -> EnergyCounter
     return EnergyCounter(lambda time: watts * (time - START_S), period_s, np.random.default_rng(seed), START_S)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(periods, st.integers(0, 10**6), st.lists(st.floats(0, 60), min_size=2, max_size=30))
 def test_it_lags_by_less_than_a_tick_and_counts_whole_mj(period_s: float, seed: int, moments: list[float]) -> None:
     counter = counter_of(period_s, seed)
@@ -33,6 +33,7 @@ def test_it_lags_by_less_than_a_tick_and_counts_whole_mj(period_s: float, seed: 
         assert 40e3 * (moment - 1.051 * period_s) - 1 < value <= 40e3 * moment
 
 
+@settings(deadline=None)
 @given(periods, st.integers(0, 10**6), st.integers(0, 3000))
 def test_a_step_is_where_it_says(period_s: float, seed: int, step: int) -> None:
     counter = counter_of(period_s, seed)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpu_tasks.energy.simulation.drift import DRIFTS, GRID_S, WALK_W_PER_SQRT_S, drift_model
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(DRIFTS), st.integers(0, 10**6), st.floats(0, 400), st.floats(0, 60))
 def test_the_energy_is_the_integral_of_the_power(kind: str, seed: int, start_s: float, length_s: float) -> None:
     drift = drift_model(kind, np.random.default_rng(seed))

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.energy.simulation.drift import DRIFTS
@@ -36,6 +36,7 @@ words = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(words, max_size=8, unique_by=lambda word: word[1]), st.data())
 def test_any_list_of_effects_is_understood(found: list[Word], data: st.DataObject) -> None:
     spelled = [data.draw(st.sampled_from([text, text.upper(), f"  {text} ", text.title()])) for text, _, _ in found]
@@ -43,6 +44,7 @@ def test_any_list_of_effects_is_understood(found: list[Word], data: st.DataObjec
     assert effects == Effects(**{field: value for _, field, value in found})
 
 
+@settings(deadline=None)
 @given(words)
 @example(("drift,drift=curvature", "", None))
 @example(("energy+1%,energy-1%", "", None))
@@ -66,6 +68,7 @@ def test_anything_else_is_bad_input(text: str) -> None:
     assert caught.value.outcome is Outcome.BAD_INPUT
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30) | st.lists(st.sampled_from([*GRAMMAR]), max_size=20).map("".join))
 def test_any_text_is_understood_or_refused_in_one_line(text: str) -> None:
     try:
