@@ -52,13 +52,18 @@ def build_parser() -> argparse.ArgumentParser:
         "create roles and databases (better given as NIGHTLY_DSN: arguments can be seen by others)",
     )
     what = argparse.ArgumentParser(add_help=False)
-    what.add_argument("--device", choices=DEVICES, help="what runs the kernels (default: auto)")
+    what.add_argument(
+        "--device",
+        choices=DEVICES,
+        help="what runs the kernels (default: auto)",
+    )
     what.add_argument(
         "--param",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a param of the DAG, as in Airflow's form; may be repeated (e.g. rounds=3, draws=[0,1], note=text)",
+        help="a param of the DAG, as in Airflow's form; may be repeated (e.g. rounds=3, draws=[0,1], note=text; with "
+        "--device simulated also inject=energy+10%% or inject=faulty_sensor, to see an alert happen)",
     )
 
     run = commands.add_parser("run", parents=[server, what], help="run one night now and print its verdict")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regression.results.outcome import FigureLine, GateLine, RunVerdict
+from regression.results.gates import GateLine
+from regression.results.outcome import FigureLine, RunVerdict
 
 
 def verdict_table(verdict: RunVerdict) -> str:

@@ -21,6 +21,7 @@ from regression.detectors import (
 )
 from regression.detectors.energy import EnergyConditions
 from regression.results import tables
+from regression.results.gates import gates_not_passed
 
 SIMULATED = "simulated"
 SUBJECT = "candidate"  # what a figure is of when nothing else is said
@@ -78,7 +79,7 @@ def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[Agreement
 
 def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
     """Rounds of a run as the energy detector takes them."""
-    no_counter = None
+    no_counter, gates = None, gates_not_passed(connection, run.run_id)
     if run.device_id is not None and run.energy_trust == "unavailable":
         message = run.energy_trust_reason or f"{run.device_name} has no energy counter"
         no_counter = Problem("ok", "no_energy_counter", message)
@@ -90,7 +91,7 @@ def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
         trust_reason=run.energy_trust_reason,
         counter_reason=no_counter,
         problem=_problem(run),
-        failed_gates=_failed_gates(connection, run.run_id),
+        failed_gates=tuple(FailedGate(g.gate, g.at, g.reason) for g in gates if g.passed is False),
     )
 
 
@@ -196,16 +197,6 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
         RoundEnergy(row.round, row.valid, row.adjusted_mj, figures.get((row.arm, row.round), {}), row.reason_code)
         for row in stored
     )
-
-
-def _failed_gates(connection: Connection, run_id: str) -> tuple[FailedGate, ...]:
-    gate = tables.telemetry_gate.c
-    stored = connection.execute(
-        select(gate.gate, gate.at, gate.reason_message)
-        .where(gate.run_id == run_id, gate.passed.is_(False))
-        .order_by(gate.gate, gate.at)
-    )
-    return tuple(FailedGate(row.gate, row.at, row.reason_message or "no reason given") for row in stored)
 
 
 def _conditions(run: Row[Any]) -> EnergyConditions:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from gpu_tasks.records import BadInput, Outcome, run_id_for
 from regression.detectors import Verdict
 from regression.results import tables
+from regression.results.gates import GateLine, gates_not_passed
 from regression.results.history import SUBJECT, find_run
 
 INCONCLUSIVE = "inconclusive"
@@ -39,16 +40,6 @@ class FigureLine:
     median_mj: float
     sample_sd_mj: float | None
     detectable_mj: float | None
-
-
-@dataclass(frozen=True)
-class GateLine:
-    """A telemetry gate that did not pass: failed, or (``passed`` None) unchecked; where, and the line that says why."""
-
-    gate: str
-    at: str
-    passed: bool | None
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -171,7 +162,7 @@ def _assemble(
         ptx_sha256=run.kernel_ptx_sha256,
         energy_trust=run.energy_trust,
         figures=_figures(connection, run.run_id),
-        gates=_gates(connection, run.run_id),
+        gates=gates_not_passed(connection, run.run_id),
     )
 
 
@@ -183,13 +174,3 @@ def _figures(connection: Connection, run_id: str) -> tuple[FigureLine, ...]:
         .order_by(energy.subject != SUBJECT, energy.subject, energy.figure)
     )
     return tuple(FigureLine(*row) for row in stored)
-
-
-def _gates(connection: Connection, run_id: str) -> tuple[GateLine, ...]:
-    gate = tables.telemetry_gate.c
-    stored = connection.execute(
-        select(gate.gate, gate.at, gate.passed, gate.reason_message)
-        .where(gate.run_id == run_id, gate.passed.is_not(True))
-        .order_by(gate.passed.is_(None), gate.gate, gate.at)
-    )
-    return tuple(GateLine(*row) for row in stored)

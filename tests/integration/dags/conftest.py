@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from regression.results.baselines import ensure_first_baseline
+from regression.results.baselines import ensure_first_baselines
 from regression.results.outcome import run_verdict
 from tests.integration.regression.databases import Database, database, roles
 
 __all__ = ["database", "roles"]
 
 ROOT = Path(__file__).resolve().parents[3]
-BASELINE = ROOT / "gpu_tasks" / "baselines" / "qda-original-a100.json"
+BASELINES = ROOT / "gpu_tasks" / "baselines"
 RUN_DAG = Path(__file__).with_name("run_dag.py")
 FAULTY_PYTHON = Path(__file__).with_name("faulty_python.py")
 
@@ -50,7 +50,7 @@ def metadata_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run_night(metadata_template: Path, database: Database, tmp_path: Path) -> Iterator[Callable[..., Ran]]:
     """Function that runs a night with parameters and, if asked, a fault; results in ``database``."""
-    ensure_first_baseline(database.writer, BASELINE)
+    ensure_first_baselines(database.writer, BASELINES)
     home = tmp_path / "airflow"
     shutil.copytree(metadata_template, home)
     (home / "airflow.cfg").unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 """An interpreter for GPU programs that does one of them wrong, as ``NIGHTLY_TEST_FAULT`` says; the rest as ever.
 
 ``disagree:3`` makes index 17 of draw 3 a mismatch; ``die:3`` kills the program of draw 3; ``fail:PROGRAM`` ends PROGRAM
-with status 5 and no record.
+with status 5 and no record; ``disturb:1`` makes round 1 an invalid one.
 """
 
 import json
@@ -25,6 +25,8 @@ def main() -> int:
     status = subprocess.run([sys.executable, *sys.argv[1:]], check=False).returncode
     if fault == "disagree" and draw == place:
         return _disagree(Path(_option("--out") or ""))
+    if fault == "disturb" and _option("--round") == place:
+        return _disturb(Path(_option("--out") or ""))
     return status
 
 
@@ -43,6 +45,13 @@ def _disagree(path: Path) -> int:
     }
     path.write_text(json.dumps(record))
     return 1
+
+
+def _disturb(path: Path) -> int:
+    reason = {"code": "throttled", "message": "the clock fell"}
+    record = json.loads(path.read_text()) | {"outcome": "invalid_measurement", "valid": False, "reason": reason}
+    path.write_text(json.dumps(record))
+    return 3
 
 
 if __name__ == "__main__":

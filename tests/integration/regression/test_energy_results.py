@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from airflow.sdk.exceptions import AirflowNotFoundException
+from sqlalchemy import Engine, create_engine, text
 
 from gpu_tasks.records import BadInput, Outcome, Reason, RunRecord, write_record
 from regression.detectors import CheckVerdict, Verdict
+from regression.nights import tasks
 from regression.nights.table import verdict_table
 from regression.results.baselines import FIRST_BASELINE_BY, accept_baseline, ensure_first_baselines
+from regression.results.gates import gates_not_passed
 from regression.results.loading import LoadStatus
 from regression.results.outcome import run_verdict
 from regression.results.reference_bands import learnt_bands
@@ -192,8 +195,8 @@ def test_a_failed_gate_is_named_with_its_place_and_reason(database: Database) ->
     accept(database, energy_run("base"))
     found = judge(database, energy_run("tonight", failed=["reference_load", "sham_window"]))["energy"]
     assert found.reason == (
-        "no usable energy, telemetry gate failed: reference_load (after): reference_load is off; "
-        "reference_load (before): reference_load is off; sham_window (run): sham_window is off"
+        "no usable energy, telemetry gate failed: reference_load (before): reference_load is off; "
+        "reference_load (after): reference_load is off; sham_window (run): sham_window is off"
     )
 
 
@@ -309,6 +312,36 @@ def test_no_band_is_learnt_from_what_is_retired_or_not_for_energy(database: Data
     )
     with database.reader.connect() as connection:
         assert learnt_bands(connection, simulated=False) == {}
+
+
+def test_gates_that_did_not_pass_come_in_the_order_of_gates_and_of_the_night(database: Database) -> None:
+    places = ["run", "after", "round-10", "round-02", "before"]
+    gates = [gate("sampling", at, passed=False) for at in places] + [gate("reference_load", "after", passed=None)]
+    load(database, energy_run(gates=[*gates, gate("meters_agree", "run", passed=False)]))
+    with database.reader.connect() as connection:
+        told = gates_not_passed(connection, energy_run().request.run_id)
+    in_order = ["before", "round-02", "round-10", "after", "run"]
+    expected = [("meters_agree", "run"), *(("sampling", at) for at in in_order), ("reference_load", "after")]
+    assert [(line.gate, line.at) for line in told] == expected
+
+
+def test_without_a_database_no_band_is_learnt_and_nothing_fails(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    accept(database, energy_run("simulated", device=SIMULATED_GPU))
+
+    def no_connection() -> Engine:
+        raise AirflowNotFoundException("the connection is not defined")
+
+    away = create_engine("postgresql+psycopg2://nobody:x@127.0.0.1:1/none")
+    for engine in (lambda: away, no_connection):
+        monkeypatch.setattr(tasks, "results_engine", engine)
+        assert tasks._reference_bands("auto") == {}
+        assert "no bands of the reference load were learnt" in caplog.text
+        caplog.clear()
+    monkeypatch.setattr(tasks, "results_engine", lambda: database.reader)
+    assert tasks._reference_bands("auto") == tasks._reference_bands("reference") == {}
+    assert list(tasks._reference_bands("simulated")) == ["Simulated GPU"]
 
 
 def test_the_table_of_a_run_shows_figures_and_gates_that_did_not_pass(database: Database) -> None:

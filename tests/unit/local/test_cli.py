@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from local import cli, secrets
 from local.databases import databases, libpq_uri
 from local.errors import LauncherError, Usage
-from local.paths import ROOT, default_home
-from local.runs import parse_params
+from local.paths import ROOT, Home, default_home
+from local.runs import accept_params, parse_params
 
 SECRETS = secrets.Secrets(*(f"secret-{i}" for i in range(9)))
 
@@ -65,6 +65,15 @@ def test_params_are_json_where_they_can_be_and_text_otherwise() -> None:
 def test_params_that_mean_nothing_are_refused(pairs: list[str]) -> None:
     with pytest.raises(Usage, match="--param"):
         parse_params(pairs, "reference")
+
+
+def test_effects_are_for_the_simulated_device_and_are_refused_before_anything_is_started(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    assert accept_params(home, ["inject=energy+10%"], "simulated") == {"device": "simulated", "inject": "energy+10%"}
+    for device in (None, "emulated"):
+        with pytest.raises(Usage, match="param inject: expected none unless the device is simulated, found 'throttle'"):
+            accept_params(home, ["inject=throttle"], device)
+    assert not (tmp_path / "home").exists()
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.text(max_size=20), max_size=5))

@@ -130,6 +130,7 @@ def test_other_documented_ends_without_a_record_are_infrastructure_failures(fold
         ("validate", {"draw": "3", "payload": "p", "device": "cuda"}, {"draw": "3", "payload": "p"}),
         ("measure", {"round": "2", "payload": "p", "protocol": "x", "repeats": ""}, {"round": "2", "protocol": "x"}),
         ("measure", {"round": "0", "payload": "p", "protocol": "x", "repeats": "9"}, {"repeats": "9", "payload": "p"}),
+        ("telemetry", {"when": "after", "request": "r.json", "seed": "0"}, {"when": "after", "workload": "qda"}),
         ("summarise", {"request": "r.json"}, {}),
     ],
 )
