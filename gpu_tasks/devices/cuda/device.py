@@ -8,8 +8,8 @@ which first waits for what the caller has queued on its stream.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.devices.cuda.control import Spins
 from gpu_tasks.devices.cuda.driver import STATIC_LIMIT_BYTES, Driver
-from gpu_tasks.devices.cuda.errors import CaptureFailed, CudaFailure
+from gpu_tasks.devices.cuda.instruments import GpuInstruments
 from gpu_tasks.devices.cuda.parameters import check_parameters
 from gpu_tasks.devices.cuda.selection import find_gpu, load_torch
+from gpu_tasks.devices.cuda.stream import Stream
 from gpu_tasks.devices.inputs import check_draw, check_kernel_size
 from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.status import check_predictions, check_status
+from gpu_tasks.energy.clock import MonotonicClock
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason, TaskError
 from gpu_tasks.workloads.base import Labels, Workload
@@ -31,7 +35,6 @@ from gpu_tasks.workloads.base import Labels, Workload
 INT_POISON = -0x21524111
 """0xDEADBEEF as int32: neither a class, nor -1 for a query without scores, nor a count of samples."""
 
-NO_ENERGY = Reason("energy_not_measured_yet", "this version measures no energy on a GPU: no counter is read")
 WARM_UP_RUNS = 2
 
 
@@ -52,6 +55,7 @@ class CudaQda:
     """
 
     kind = "cuda"
+    clock = MonotonicClock()
 
     def __init__(
         self, workload: Workload, kernels: Kernels | None = None, *, driver: Driver | None = None, torch: Any = None
@@ -69,13 +73,12 @@ class CudaQda:
         self._modules: list[int] = []
         self._steps: list[_Step] = []
         self._graph: Any = None
+        self._spins: Spins | None = None
+        self._instruments: GpuInstruments | None = None
         self._loaded = self._closed = False
-        with self._translated():
-            self._torch.cuda.init()
-            self._stream = self._torch.cuda.Stream()
-            self._start, self._end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._stream = Stream(self._driver, self._torch)
         try:
-            with self._on_stream():
+            with self._stream.entered():
                 self._allocate()  # first: torch makes the context in which modules are loaded
                 for launch, text in zip(self._kernels.launches, self._kernels.texts, strict=True):
                     self._steps.append(self._bind(launch, text))
@@ -85,8 +88,11 @@ class CudaQda:
             raise
 
     def fingerprint(self) -> DeviceFingerprint:
-        """The GPU, as the driver describes it: what torch and CUDA_VISIBLE_DEVICES chose, not a position in a list."""
-        driver = self._driver
+        """The GPU, as the driver describes it: what torch and CUDA_VISIBLE_DEVICES chose, not a position in a list.
+
+        What keeps ``instruments`` from being opened is the reason for no counter here, and not raised.
+        """
+        driver, found = self._driver, self._instruments_or_reason()
         return DeviceFingerprint(
             kind=self.kind,
             name=driver.device_name(),
@@ -94,8 +100,8 @@ class CudaQda:
             memory_total_bytes=driver.device_memory_bytes(),
             multiprocessors=driver.multiprocessors(),
             compute_capability=driver.compute_capability(),
-            energy_counter=False,
-            energy_counter_reason=NO_ENERGY,
+            energy_counter=not isinstance(found, Reason),
+            energy_counter_reason=found if isinstance(found, Reason) else None,
         )
 
     def kernel(self) -> KernelIdentity:
@@ -109,7 +115,7 @@ class CudaQda:
 
     def load_unchecked(self, x: Float32Array, labels: npt.NDArray[np.int32], q: Float32Array) -> None:
         """Copy inputs in as they are, to see what the kernels themselves say of inputs that ``load`` refuses."""
-        with self._on_stream():
+        with self._stream.entered():
             for role, values in (("x", x), ("labels", labels), ("q", q)):
                 # A copy, because torch takes no array that is read-only, as a frozen draw's are.
                 self._of_role(role).copy_(self._torch.from_numpy(np.array(values, order="C")))
@@ -117,14 +123,14 @@ class CudaQda:
 
     def poison_scratch(self) -> None:
         """NaN in every float and 0xDEADBEEF in every integer that the kernels write, status and output included."""
-        with self._on_stream():
+        with self._stream.entered():
             for buffer in self._scratch:
                 buffer.fill_(math.nan if buffer.dtype == self._torch.float32 else INT_POISON)
 
     def eager(self) -> None:
         """Train and predict once, by launches; raises ``BadInput`` for a class that the kernels cannot train."""
         self._require_inputs("eager")
-        with self._on_stream():
+        with self._stream.entered():
             self._launch_all()
         self._check_outputs()
 
@@ -136,11 +142,11 @@ class CudaQda:
         """
         self._require_inputs("capture")
         self._drop_graph()
-        with self._on_stream():
+        with self._stream.entered():
             for _ in range(WARM_UP_RUNS):
                 self._launch_all()
             self._stream.synchronize()
-            self._graph = self._record_graph()
+            self._graph = self._stream.record(self._launch_all, len(self._steps))
         self.poison_scratch()
 
     def replay(self, repeats: int = 1) -> ReplayTiming:
@@ -150,14 +156,7 @@ class CudaQda:
         """
         if self._graph is None:
             raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
-        with self._on_stream():
-            replay = self._graph.replay
-            self._start.record()
-            for _ in range(repeats):
-                replay()
-            self._end.record()
-            self._end.synchronize()
-            elapsed_ms = float(self._start.elapsed_time(self._end))
+        elapsed_ms = self._stream.replay(self._graph, repeats)
         self._check_outputs()
         return ReplayTiming(device_ms_per_replay=elapsed_ms / repeats, reason=None)
 
@@ -169,14 +168,34 @@ class CudaQda:
         """None: what the kernels keep is relative to centres of their own."""
         return None
 
+    def instruments(self) -> Instruments | Reason:
+        """What energy is measured with here, opened once; or why it cannot be measured.
+
+        Raises ``TaskError`` where it should be measurable: NVML fails, or shows another GPU than the one that computes.
+        """
+        self._require_open("instruments")
+        if self._instruments is None:
+            self._instruments = GpuInstruments(self._driver, self._torch, self.clock, self._stream.translated)
+        return self._instruments.found
+
+    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
+        """``replay`` of a graph of as many launches as the task's, which take about ``replay_s`` (within 5 %).
+
+        Raises ``BadInput``, and ``InvalidMeasurement`` where no control is as short, or none could be calibrated.
+        """
+        self._require_open("control")
+        if self._spins is None:
+            self._spins = Spins(self._driver, self._torch, self._stream, len(self._steps))
+        return self._spins.calibrated(replay_s)
+
     def scratch(self) -> dict[str, npt.NDArray[np.float32]]:
         """Copies of the kernels' own intermediates by buffer, to be compared with another device's bit by bit."""
         names = {p.name for launch in self._kernels.launches for p in launch.parameters if p.role == "scratch"}
-        with self._on_stream():
+        with self._stream.entered():
             return {name: self._buffers[name].cpu().numpy().copy() for name in sorted(names)}
 
     def close(self) -> None:
-        """Wait for the GPU, then free graph, modules and buffers; safe to call twice.
+        """Wait for the GPU, then free graphs, modules and buffers, and close NVML; safe to call twice.
 
         What fails here has failed before, in a call that raised it (a lost context fails every call after).
         """
@@ -187,6 +206,10 @@ class CudaQda:
             self._stream.synchronize()
         with suppress(TaskError, RuntimeError):
             self._drop_graph()
+        if self._spins is not None:
+            self._spins.close()
+        if self._instruments is not None:
+            self._instruments.close()
         for module in self._modules:
             with suppress(TaskError):
                 self._driver.unload(module)
@@ -214,7 +237,7 @@ class CudaQda:
         return _Step(launch, function, [self._buffers[p.name].data_ptr() for p in launch.parameters])
 
     def _launch_all(self) -> None:
-        stream = self._torch.cuda.current_stream().cuda_stream
+        stream = self._stream.handle
         for step in self._steps:
             launch = step.launch
             self._driver.launch(
@@ -227,25 +250,20 @@ class CudaQda:
                 name=launch.entry,
             )
 
-    def _record_graph(self) -> Any:
-        """A graph of the launches; ends the stream's capture whatever happens in it."""
-        graph = self._torch.cuda.CUDAGraph()
-        try:
-            graph.capture_begin()
-            self._launch_all()
-            graph.capture_end()
-        except (TaskError, RuntimeError) as error:
-            with suppress(RuntimeError):
-                graph.capture_end()  # for torch's own books, where it was not what failed
-            self._driver.end_capture(self._stream.cuda_stream)
-            expected = f"capture: expected a graph of {len(self._steps)} launches"
-            raise CaptureFailed("capture_failed", f"{expected}, found {_first_line(error)}") from error
-        return graph
-
     def _drop_graph(self) -> None:
         graph, self._graph = self._graph, None
         if graph is not None:
             graph.reset()
+
+    def _instruments_or_reason(self) -> Instruments | Reason:
+        try:
+            return self.instruments()
+        except TaskError as error:
+            return Reason(error.code, error.message)
+
+    def _require_open(self, what: str) -> None:
+        if self._closed:
+            raise InfrastructureFailure("device_closed", f"{what}: expected an open device, found a closed one")
 
     def _require_inputs(self, what: str) -> None:
         if not self._loaded:
@@ -255,7 +273,7 @@ class CudaQda:
         return self._buffers[self._names[role]]
 
     def _output(self, role: str) -> npt.NDArray[np.int32]:
-        with self._on_stream():
+        with self._stream.entered():
             values: npt.NDArray[np.int32] = self._of_role(role).cpu().numpy().copy()
         unwritten = np.flatnonzero(values == INT_POISON)
         if unwritten.size:
@@ -266,31 +284,3 @@ class CudaQda:
     def _check_outputs(self) -> None:
         check_status(self._output("status"), self._kernels.n)
         check_predictions(self._output("predictions"))
-
-    @contextmanager
-    def _on_stream(self) -> Iterator[None]:
-        """Work on the device's stream, behind what the caller has queued on its own, and wait for the end of it."""
-        with self._translated():
-            cuda = self._torch.cuda
-            # Without this, a graph can start before the caller's copies into its buffers have ended.
-            self._stream.wait_stream(cuda.current_stream())
-            with cuda.stream(self._stream):
-                yield
-            self._stream.synchronize()
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """What torch raises of CUDA becomes the driver's typed error."""
-        self._driver.check_process()
-        try:
-            yield
-        except RuntimeError as error:
-            line = _first_line(error)
-            code = self._driver.code_in(str(error))
-            if code is None:
-                raise CudaFailure("cuda_runtime_error", f"torch: expected success, found {line}") from error
-            raise self._driver.error(code, f"torch: {line}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
 from gpu_tasks.devices.cuda.errors import CODES, SUCCESS, CudaFailure, NoDevice, cuda_error
+from gpu_tasks.energy.nvml.values import bus_id
 from gpu_tasks.records import TaskError
 
 LIBRARY = "libcuda.so.1"
@@ -34,6 +35,7 @@ _SYMBOLS: dict[str, list[Any]] = {
     "cuDeviceGet": [POINTER(c_int), c_int],
     "cuDeviceGetName": [c_char_p, c_int, c_int],
     "cuDeviceGetUuid": [c_void_p, c_int],
+    "cuDeviceGetPCIBusId": [c_char_p, c_int, c_int],
     "cuDeviceTotalMem_v2": [POINTER(c_size_t), c_int],
     "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
     "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
@@ -102,6 +104,12 @@ class Driver:
         digits = uuid.raw.hex()
         return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
+    def device_pci_bus_id(self, ordinal: int = 0) -> str:
+        """PCI bus id of the board as NVML spells it, ``00000000:50:00.0``."""
+        found = ctypes.create_string_buffer(32)
+        self._check(self._library.cuDeviceGetPCIBusId(found, len(found), self._device(ordinal)), "cuDeviceGetPCIBusId")
+        return bus_id(found.value)
+
     def device_memory_bytes(self, ordinal: int = 0) -> int:
         """Memory of the GPU that programs can use, free or not."""
         size = c_size_t()
@@ -142,7 +150,7 @@ class Driver:
     def launch(
         self,
         function: int,
-        addresses: Sequence[int],
+        values: Sequence[int],
         *,
         grid: Sequence[int],
         block: Sequence[int],
@@ -150,12 +158,12 @@ class Driver:
         stream: int,
         name: str,
     ) -> None:
-        """Launch on ``stream`` with one pointer a parameter; returns before the kernel has run.
+        """Launch on ``stream`` with 64 bits a parameter, an address or a number; returns before the kernel has run.
 
-        The number of ``addresses`` has to be that of the entry's parameters: the driver reads as many as it expects.
+        The number of ``values`` has to be that of the entry's parameters: the driver reads as many as it expects.
         """
-        values = [c_void_p(address) for address in addresses]
-        parameters = (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        held = [c_uint64(value) for value in values]
+        parameters = (c_void_p * len(held))(*(ctypes.addressof(value) for value in held))
         status = self._library.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, parameters, None)
         self._check(status, f"{name}: cuLaunchKernel")
 

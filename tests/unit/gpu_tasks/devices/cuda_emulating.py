@@ -13,7 +13,7 @@ from gpu_tasks.devices.emulated.parser import Kernel, parse
 from gpu_tasks.devices.manifest import COMMITTED, read_manifest
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, FakeTensor
 
-_ACCESS = {
+_ACCESS = {("control", 2): ["write", "number"]} | {
     (launch.entry, len(launch.parameters)): [parameter.access for parameter in launch.parameters]
     for variant in read_manifest(COMMITTED).variants.values()
     for launch in variant.launches
@@ -42,7 +42,8 @@ class EmulatingGpu(FakeGpu):
         self.machines.pop(kernel.name, None)
         return 0
 
-    def launch(self, entry: str, tensors: list[FakeTensor], geometry: list[int], shared: int) -> None:
+    def launch(self, entry: str, arguments: list[FakeTensor | int], geometry: list[int], shared: int) -> None:
+        tensors = [each for each in arguments if isinstance(each, FakeTensor)]
         if entry not in self.machines:
             memory = GlobalMemory()
             buffers = [memory.allocate(f"p{i}", tensor.array.nbytes) for i, tensor in enumerate(tensors)]
@@ -51,11 +52,12 @@ class EmulatingGpu(FakeGpu):
             )
             self.machines[entry] = machine, buffers, memory
         machine, buffers, memory = self.machines[entry]
-        addresses = [buffer.address for buffer in buffers]
         for buffer, tensor in zip(buffers, tensors, strict=True):
             memory.copy_in(buffer, tensor.array)
-        access = _ACCESS[entry, len(tensors)]
-        machine.run(addresses, {address for address, how in zip(addresses, access, strict=True) if how == "write"})
+        addresses = iter([buffer.address for buffer in buffers])
+        values = [next(addresses) if isinstance(each, FakeTensor) else each for each in arguments]
+        access = _ACCESS[entry, len(values)]
+        machine.run(values, {value for value, how in zip(values, access, strict=True) if how == "write"})
         for buffer, tensor in zip(buffers, tensors, strict=True):
             tensor.array[...] = memory.copy_out(buffer, tensor.array.dtype)[0].reshape(tensor.array.shape)
         if self.after is not None:

@@ -59,6 +59,10 @@ class FakeLibrary:
     def _cuDeviceGetUuid(self, uuid: Any, device: int) -> None:
         uuid.raw = bytes(range(16))
 
+    def _cuDeviceGetPCIBusId(self, text: Any, size: int, device: int) -> None:
+        assert size > len("0000:07:00.0")
+        text.value = b"0000:07:00.0"
+
     def _cuDeviceTotalMem_v2(self, size: Any, device: int) -> None:
         size._obj.value = 42405855232
 
@@ -95,11 +99,11 @@ class FakeLibrary:
     def _cuLaunchKernel(self, function: int, *arguments: Any) -> None:
         *geometry, shared, stream, parameters, extra = arguments
         assert extra is None
-        addresses = [ctypes.c_void_p.from_address(pointer).value for pointer in parameters]
-        tensors = [self._gpu.buffers[address] for address in addresses]
+        values = [ctypes.c_uint64.from_address(pointer).value for pointer in parameters]
+        arguments = [self._gpu.buffers.get(value, value) for value in values]
         entry = self._gpu.functions[function]
         self._gpu.launches.append((entry, tuple(geometry), shared))
-        self._gpu.streams[stream].put(lambda: self._gpu.launch(entry, tensors, geometry, shared))
+        self._gpu.streams[stream].put(lambda: self._gpu.execute(entry, arguments, geometry, shared))
 
     def _cuStreamIsCapturing(self, stream: int, status: Any) -> None:
         status._obj.value = int(stream in self._gpu.capturing)

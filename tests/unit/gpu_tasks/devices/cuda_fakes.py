@@ -2,6 +2,7 @@
 
 Work is asynchronous as on a GPU: what is put on a stream runs when the stream is waited for, a capturing stream keeps
 what is put on it for its graph, and waiting in a capture is an error. "Kernels" are Python functions on the buffers.
+Time passes when work runs. Memory that is freed stays the process's until the cache is emptied, and is used again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
@@ -68,7 +70,11 @@ class FakeGpu:
         self.log = b""
         self.streams: list[FakeStream] = []
         self.capturing: dict[int, list[Callable[[], None]]] = {}
-        self.buffers: dict[int, FakeTensor] = {}
+        self.buffers: WeakValueDictionary[int, FakeTensor] = WeakValueDictionary()
+        self.used_bytes = self.cached_bytes = 0
+        self.time_ms = 0.0
+        self.control_ms: Callable[[int], float] = lambda iterations: 0.002 + 1e-5 * iterations
+        self.product_ms, self.loading_ms = 7.0, 3000.0  # of a matrix product, and once of the library for it
         self.functions: dict[int, str] = {}
         self.modules: set[int] = set()
         self.launches: list[tuple[str, tuple[int, ...], int]] = []
@@ -82,9 +88,35 @@ class FakeGpu:
         """Code of the compiler for PTX text: this one takes any."""
         return 0
 
-    def launch(self, entry: str, tensors: list[FakeTensor], geometry: list[int], shared: int) -> None:
+    def execute(self, entry: str, arguments: list[Any], geometry: list[int], shared: int) -> None:
+        """One launch, when its turn has come; 0.5 ms, but for the control."""
+        self.time_ms += self.control_ms(arguments[1]) if entry == "control" else 0.5
+        self.launch(entry, arguments, geometry, shared)
+
+    def launch(self, entry: str, arguments: list[Any], geometry: list[int], shared: int) -> None:
         if entry not in self.skipped:
-            KERNELS[entry](*(tensor.array for tensor in tensors))
+            KERNELS[entry](*(each.array if isinstance(each, FakeTensor) else each for each in arguments))
+
+    @property
+    def process_bytes(self) -> int:
+        """What NVML would say that the process uses."""
+        return self.used_bytes + self.cached_bytes
+
+    def allocated(self, tensor: FakeTensor) -> FakeTensor:
+        """Account for a tensor until it is gone; memory in the cache is used first."""
+        size = tensor.array.nbytes
+        self.cached_bytes -= size if self.cached_bytes >= size else 0
+        self.used_bytes += size
+        finalize(tensor, self._freed, size)
+        return tensor
+
+    def _freed(self, size: int) -> None:
+        self.used_bytes -= size
+        self.cached_bytes += size
+
+    def empty_cache(self) -> None:
+        self.called("empty_cache")
+        self.cached_bytes = 0
 
 
 def _train(x: np.ndarray, labels: np.ndarray, model: np.ndarray, status: np.ndarray) -> None:
@@ -101,6 +133,10 @@ def _score(model: np.ndarray, q: np.ndarray, predictions: np.ndarray) -> None:
     predictions[:] = np.where(np.isnan(distances).any(axis=1), -1, np.argmin(distances, axis=1))
 
 
+def _control(result: np.ndarray, iterations: int) -> None:
+    result[:] = iterations
+
+
 def nearest_mean(x: np.ndarray, labels: np.ndarray, q: np.ndarray) -> np.ndarray:
     """What the fake kernels predict: the class with the nearest mean."""
     model, status, predictions = np.zeros((10, 64), np.float32), np.zeros(10, np.int32), np.zeros(len(q), np.int32)
@@ -109,7 +145,7 @@ def nearest_mean(x: np.ndarray, labels: np.ndarray, q: np.ndarray) -> np.ndarray
     return predictions
 
 
-KERNELS: dict[str, Callable[..., None]] = {"train": _train, "score": _score}
+KERNELS: dict[str, Callable[..., None]] = {"train": _train, "score": _score, "control": _control}
 
 
 class FakeTensor:
@@ -168,20 +204,56 @@ class FakeGraph:
 
 
 class FakeEvent:
-    """Time as the number of launches before it, in ms."""
+    """The time when its turn has come, in ms."""
 
     def __init__(self, gpu: FakeGpu, enable_timing: bool) -> None:
         assert enable_timing
         self.gpu = gpu
 
     def record(self) -> None:
-        self.stream, self.at = self.gpu.current, self.gpu.calls.count("replay")
+        self.stream = self.gpu.current
+        self.stream.put(lambda: setattr(self, "at", self.gpu.time_ms))
 
     def synchronize(self) -> None:
         self.stream.synchronize()
 
     def elapsed_time(self, end: FakeEvent) -> float:
         return float(end.at - self.at)
+
+
+class FakePrecision:
+    """How float32 matrices are multiplied: one setting with two names, as torch has it.
+
+    ``forced``: in TF32 whatever torch says, as NVIDIA_TF32_OVERRIDE=1 in the environment has it.
+    """
+
+    def __init__(self, gpu: FakeGpu) -> None:
+        self.gpu, self.name, self.forced = gpu, "highest", False
+
+    @property
+    def allow_tf32(self) -> bool:
+        return self.name != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        self.name = "high" if allowed else "highest"
+
+    def choose(self, name: str) -> None:
+        self.name = name
+
+    def matmul(self, left: FakeTensor, right: FakeTensor, *, out: FakeTensor) -> None:
+        """Work on the current stream; TF32 keeps ten bits of a factor's significand."""
+        bits = 0xFFFFE000 if self.allow_tf32 or self.forced else 0xFFFFFFFF
+
+        def multiply() -> None:
+            if "product" not in self.gpu.calls:
+                self.gpu.time_ms += self.gpu.loading_ms
+            self.gpu.called("product")
+            factors = [(each.array.view(np.uint32) & np.uint32(bits)).view(np.float32) for each in (left, right)]
+            out.array[...] = factors[0] @ factors[1]
+            self.gpu.time_ms += self.gpu.product_ms
+
+        self.gpu.current.put(multiply)
 
 
 def fake_torch(gpu: FakeGpu) -> Any:
@@ -204,7 +276,14 @@ def fake_torch(gpu: FakeGpu) -> Any:
         gpu.called("zeros")
         if gpu.fault == 2:
             raise RuntimeError("CUDA out of memory. Tried to allocate 36.00 KiB.")
-        return FakeTensor(gpu, np.zeros(shape, dtype))
+        return gpu.allocated(FakeTensor(gpu, np.zeros(shape, dtype)))
+
+    def empty(size: int, dtype: Any, device: str) -> FakeTensor:
+        return zeros([size], dtype, device)
+
+    def synchronize() -> None:
+        for stream in gpu.streams:
+            stream.synchronize()
 
     cuda = SimpleNamespace(
         init=lambda: gpu.called("init"),
@@ -214,13 +293,22 @@ def fake_torch(gpu: FakeGpu) -> Any:
         CUDAGraph=lambda: FakeGraph(gpu),
         current_stream=lambda: gpu.current,
         stream=on,
+        synchronize=synchronize,
+        empty_cache=gpu.empty_cache,
     )
+    precision = FakePrecision(gpu)
     return SimpleNamespace(
         __version__="2.5.1+cu124",
         version=SimpleNamespace(cuda="12.4"),
         cuda=cuda,
         float32=np.dtype(np.float32),
         int32=np.dtype(np.int32),
+        uint8=np.dtype(np.uint8),
         from_numpy=from_numpy,
         zeros=zeros,
+        empty=empty,
+        matmul=precision.matmul,
+        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=precision)),
+        get_float32_matmul_precision=lambda: precision.name,
+        set_float32_matmul_precision=precision.choose,
     )

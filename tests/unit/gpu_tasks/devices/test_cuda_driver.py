@@ -23,6 +23,7 @@ def test_the_device_is_described_as_nvidia_smi_does(gpu: FakeGpu) -> None:
     driver = Driver(FakeLibrary(gpu))
     assert driver.device_name() == "NVIDIA A100-SXM4-40GB"
     assert driver.device_uuid() == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert driver.device_pci_bus_id() == "00000000:07:00.0"  # which the fake writes as CUDA does, 0000:07:00.0
     assert driver.device_memory_bytes() == 42405855232
     assert (driver.multiprocessors(), driver.compute_capability(), driver.version()) == (108, [8, 0], "12.4")
     assert gpu.calls[0] == "cuInit"
