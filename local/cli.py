@@ -52,11 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
         "create roles and databases (better given as NIGHTLY_DSN: arguments can be seen by others)",
     )
     what = argparse.ArgumentParser(add_help=False)
-    what.add_argument(
-        "--device",
-        choices=DEVICES,
-        help="what runs the kernels (default: auto)",
-    )
+    what.add_argument("--device", choices=DEVICES, help="what runs the kernels (default: auto)")
     what.add_argument(
         "--param",
         action="append",

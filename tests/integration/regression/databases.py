@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
@@ -25,6 +26,12 @@ class Database:
     owner: Engine
     writer: Engine
     reader: Engine
+
+
+def one(database: Database, statement: str) -> dict[str, Any]:
+    """The only row that a statement gives to the reader."""
+    with database.reader.connect() as connection:
+        return dict(connection.execute(text(statement)).one()._mapping)
 
 
 @pytest.fixture

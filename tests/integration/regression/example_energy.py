@@ -68,6 +68,10 @@ WANDER = IdleWander(60.0, 30, 40.0, 0.001, 0.02, 28.0)
 LOAD = ReferenceLoad(4096, 90, 1.24e13, 0.65, 103.0, 40.0, 118.5, 8.4, 19.0, 1e-6, True)
 
 
+INVALID = {"valid": False, "outcome": Outcome.INVALID_MEASUREMENT, "reason": Reason("throttled", "too hot")}
+"""What makes a round an invalid one."""
+
+
 def figure(name: str, adjusted_mj: float, subject: str = "candidate") -> EnergyFigure:
     uncertainty = Uncertainty(
         0.002, 0.0003, 0.00001, 0.0001, 0.00202, 0.001, None if name == "classic" else 12.0, adjusted_mj - 0.005,

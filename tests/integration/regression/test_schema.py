@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -291,13 +289,3 @@ def test_the_first_columns_of_the_nightly_view_are_what_a_person_looks_for(datab
         "SELECT attname FROM pg_attribute WHERE attrelid = 'nightly'::regclass AND attnum > 0 ORDER BY attnum",
     )
     assert [c[0] for c in columns[:6]] == ["night", "workload", "device", "verdict", "agreed", "total"]
-
-
-def test_the_questions_of_the_documentation_can_be_asked(database: Database) -> None:
-    load_run(database.writer, run_record(), sha256_of(run_record()))
-    document = Path(__file__).resolve().parents[3] / "docs" / "results.md"
-    questions = re.findall(r"```sql\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(questions) >= 4
-    with database.reader.connect() as connection:
-        for question in questions:
-            connection.execute(text(question))
