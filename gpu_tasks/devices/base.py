@@ -29,8 +29,10 @@ class Device(Protocol):
     """A device with one workload's kernels loaded. Errors are ``gpu_tasks.records.TaskError``."""
 
     kind: str
-    clock: Clock
-    """What its time passes on: the machine's, but for a device that is simulated."""
+
+    @property
+    def clock(self) -> Clock:
+        """What its time passes on: the machine's, but for a device that is simulated."""
 
     def fingerprint(self) -> DeviceFingerprint:
         """Identity of the device and whether it has an energy counter."""

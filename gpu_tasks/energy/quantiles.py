@@ -12,7 +12,7 @@ _TWO_SIDED_95 = 0.975
 _NARROW = 0.2
 _CELLS = 1001
 _STEPS = 20_000
-_FAR = 200.0
+_FAR = 1e5
 _ENOUGH = 300.0
 """From here on the normal distribution is used: the 97.5 % quantiles differ by less than 0.5 %."""
 

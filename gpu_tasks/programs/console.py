@@ -30,6 +30,7 @@ class Phases:
     def __init__(self, title: str) -> None:
         self._title, self._text, self._began, self._seconds = title, "", 0.0, 0.0
         self._ended = threading.Event()
+        self.refreshed = threading.Event()
         self._thread = threading.Thread(target=self._refresh, daemon=True) if sys.stderr.isatty() else None
 
     def __enter__(self) -> Phases:
@@ -54,3 +55,4 @@ class Phases:
             gone = time.monotonic() - self._began
             line = f"{self._title}: {self._text} {gone:.0f} of {self._seconds:.0f} s"
             print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+            self.refreshed.set()

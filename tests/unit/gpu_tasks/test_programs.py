@@ -120,7 +120,8 @@ def test_without_out_the_record_goes_to_standard_output() -> None:
 @pytest.mark.parametrize(
     ("arguments", "cls", "code"),
     [
-        (["provision", "--device", "simulated"], ProvisionRecord, "device_not_available"),
+        (["provision", "--inject", "energy+10%"], ProvisionRecord, "inject_needs_simulated"),
+        (["provision", "--device", "simulated", "--inject", "luck"], ProvisionRecord, "bad_inject"),
         (["provision", "--device", "abacus"], ProvisionRecord, "unknown_device"),
         (["provision", "--workload", "lda"], ProvisionRecord, "unknown_workload"),
         (["verify", "--subject", "payload", "--payload", "nowhere"], VerifyRecord, "payload_not_found"),
@@ -186,7 +187,7 @@ def flipping(device: Any, when: int) -> Any:
 
 def test_a_replay_that_differs_is_a_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opener = validate.open_device
-    monkeypatch.setattr(validate, "open_device", lambda *a: flipping(opener(*a), when=2))
+    monkeypatch.setattr(validate, "open_device", lambda *a, **k: flipping(opener(*a, **k), when=2))
     assert main(["validate", "--draw", "1", "--out", str(tmp_path / "v.json")]) == 1
     record = read_record(tmp_path / "v.json", ValidationRecord)
     assert record.reason is not None
@@ -200,7 +201,7 @@ def test_a_round_without_verified_output_is_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int, word: str, measured: bool
 ) -> None:
     opener = measure.open_device
-    monkeypatch.setattr(measure, "open_device", lambda *a: flipping(opener(*a), when=when))
+    monkeypatch.setattr(measure, "open_device", lambda *a, **k: flipping(opener(*a, **k), when=when))
     assert main(["measure", "--round", "0", "--repeats", "5", "--out", str(tmp_path / "r.json")]) == 3
     record = read_record(tmp_path / "r.json", RoundRecord)
     assert (record.outcome, record.valid) == (Outcome.INVALID_MEASUREMENT, False)
@@ -213,7 +214,7 @@ def test_a_round_without_verified_output_is_invalid(
 def test_an_unexpected_error_is_an_infrastructure_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def explode(*_: Any) -> None:
+    def explode(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("two\nlines")
 
     monkeypatch.setattr(validate, "open_device", explode)

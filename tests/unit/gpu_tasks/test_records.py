@@ -35,8 +35,16 @@ BASELINE = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 def test_a_whole_run_survives_the_round_trip(tmp_path: Path) -> None:
     record = read_record(BASELINE, RunRecord)
     write_record(record, tmp_path / "deep" / "run.json")
-    assert (tmp_path / "deep" / "run.json").read_bytes() == BASELINE.read_bytes()
+    written = (tmp_path / "deep" / "run.json").read_bytes()
     assert read_record(tmp_path / "deep" / "run.json", RunRecord) == record
+    write_record(read_record(tmp_path / "deep" / "run.json", RunRecord), tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == written
+
+
+def test_a_record_from_before_a_field_existed_is_read_with_its_default() -> None:
+    record = read_record(BASELINE, RunRecord)
+    assert '"gates"' not in BASELINE.read_text()
+    assert (record.gates, record.telemetry, record.rounds[0].energy, record.request.inject) == ([], [], None, None)
 
 
 @pytest.mark.parametrize(

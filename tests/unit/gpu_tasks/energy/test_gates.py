@@ -1,0 +1,159 @@
+"""Each gate at its bounds, and unchecked where there is nothing to check."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gpu_tasks.energy.bands import band_for
+from gpu_tasks.energy.gates import failed, reference_gate, run_gates, unchecked
+from gpu_tasks.energy.trace import HEADER
+from gpu_tasks.records import GATES, GateResult, GpuProcess, Reason, ReferenceLoad, RoundRecord, RunRecord
+from tests.unit.gpu_tasks.energy.nights import simulated_night
+
+A100 = "NVIDIA A100-SXM4-40GB"
+
+
+@pytest.fixture(scope="module")
+def run() -> RunRecord:
+    return simulated_night()
+
+
+def load(joules: float, speed: float = 19.0, error: float = 1e-6) -> ReferenceLoad:
+    return ReferenceLoad(4096, 700, 1e14, 5.0, 1000.0, 38.6, 160.0, joules, speed, error, error <= 1e-3)
+
+
+def gate(run: RunRecord, name: str, rounds: list[RoundRecord] | None = None) -> GateResult:
+    (found,) = [g for g in run_gates([], run.rounds if rounds is None else rounds) if g.gate == name]
+    return found
+
+
+def with_energy(record: RoundRecord, **changes: object) -> RoundRecord:
+    assert record.energy is not None
+    return dataclasses.replace(record, energy=dataclasses.replace(record.energy, **changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("joules", "speed", "error", "passed"),
+    [
+        (8.36, 19.0, 1e-6, True),
+        (6.0, 15.0, 1e-6, True),
+        (11.0, 23.0, 1e-6, True),
+        (5.99, 19.0, 1e-6, False),
+        (11.1, 19.0, 1e-6, False),
+        (4.2, 19.0, 1e-6, False),  # half scale: 80 W above idle, which a threshold of 20 W would have passed
+        (0.07, 19.0, 1e-6, False),  # the record's sensor
+        (8.36, 14.9, 1e-6, False),
+        (8.36, 120.0, 1e-6, False),  # TF32 was on
+        (8.36, 19.0, 1e-2, False),
+        (-1.0, 19.0, 1e-6, False),
+    ],
+)
+def test_the_reference_load_of_an_a100(joules: float, speed: float, error: float, passed: bool) -> None:
+    found = reference_gate(load(joules, speed, error), band_for(A100, {}), A100, "before")
+    assert found.passed is passed
+    assert (found.value, found.low, found.high, found.where) == (joules, 6.0, 11.0, "before")
+    assert (found.reason is None) is passed
+
+
+def test_an_unknown_model_is_unchecked_until_its_band_is_learnt() -> None:
+    h200 = "NVIDIA H200"
+    found = reference_gate(load(5.0), band_for(h200, {}), h200, "after")
+    assert found.passed is None
+    assert found.reason is not None
+    assert found.reason.code == "no_reference_band"
+    learnt = band_for(h200, {h200: [4.0, 6.0]})
+    assert reference_gate(load(5.0, speed=50.0), learnt, h200, "after").passed is True
+    assert reference_gate(load(6.5, speed=50.0), learnt, h200, "after").passed is False
+
+
+def test_a_shipped_band_cannot_be_learnt_away() -> None:
+    band = band_for(A100, {A100: [0.01, 0.1]})
+    assert reference_gate(load(0.07), band, A100, "before").passed is False
+
+
+def test_without_telemetry_the_reference_load_is_unchecked(run: RunRecord) -> None:
+    found = [g for g in run_gates([], run.rounds) if g.gate == "reference_load"]
+    assert [(g.where, g.passed) for g in found] == [("before", None), ("after", None)]
+    assert [g.passed for g in run_gates(run.telemetry, run.rounds) if g.gate == "reference_load"] == [True, True]
+
+
+def test_nothing_passes_for_lack_of_data() -> None:
+    found = run_gates([], [])
+    assert {g.gate for g in found} == set(GATES)
+    assert len(unchecked(found)) == len(found)
+    assert failed(found) == []
+
+
+@pytest.mark.parametrize(("difference", "passed"), [(0.03, True), (-0.03, True), (0.031, False), (-0.031, False)])
+def test_meters(run: RunRecord, difference: float, passed: bool) -> None:
+    first = run.rounds[0]
+    assert first.energy is not None
+    assert first.energy.meters is not None
+    meters = dataclasses.replace(first.energy.meters, relative_difference=difference)
+    rounds = [with_energy(first, meters=meters), *run.rounds[1:]]
+    assert gate(run, "meters_agree", rounds).passed is passed
+
+
+def test_one_round_without_a_comparison_is_unchecked(run: RunRecord) -> None:
+    assert gate(run, "meters_agree", [with_energy(run.rounds[0], meters=None), *run.rounds[1:]]).passed is None
+    assert gate(run, "sampling", [with_energy(run.rounds[0], trace=None), *run.rounds[1:]]).passed is None
+
+
+@pytest.mark.parametrize(("share", "passed"), [(0.04, True), (-0.04, True), (0.06, False), (-0.06, False)])
+def test_sham(run: RunRecord, share: float, passed: bool) -> None:
+    first = run.rounds[0]
+    assert first.energy is not None
+    assert first.energy.sham is not None
+    sham = dataclasses.replace(first.energy.sham, adjusted_mj=share * 0.58)
+    assert gate(run, "sham_window", [with_energy(first, sham=sham), *run.rounds[1:]]).passed is passed
+    assert gate(run, "sham_window", run.rounds[1:]).passed is None
+
+
+@pytest.mark.parametrize(
+    ("values", "passed"),
+    [
+        ([1.0, 1.0, 1.09], True),
+        ([1.0, 1.0, 1.11], False),
+        ([0.0, 0.0, 0.0], False),  # nothing to be a share of
+        ([-1.0, 0.0, 1.0], False),
+        ([1.0, 1.0], None),
+    ],
+)
+def test_spread(run: RunRecord, values: list[float], passed: bool | None) -> None:
+    rounds = [dataclasses.replace(r, adjusted_mj=v) for r, v in zip(run.rounds, values, strict=False)]
+    assert gate(run, "round_spread", rounds).passed is passed
+
+
+def test_invalid_rounds_do_not_count(run: RunRecord) -> None:
+    wild = dataclasses.replace(run.rounds[0], valid=False, adjusted_mj=9.0)
+    found = gate(run, "round_spread", [*run.rounds, wild])
+    assert found == gate(run, "round_spread")
+
+
+def test_a_sampler_that_failed(run: RunRecord) -> None:
+    first = run.rounds[0]
+    assert first.energy is not None
+    assert first.energy.trace is not None
+    broken = dataclasses.replace(first.energy.trace, error=Reason("sampler_died", "the sampler died"))
+    found = gate(run, "sampling", [with_energy(first, trace=broken), *run.rounds[1:]])
+    assert (found.passed, found.reason) == (False, Reason("sampler_died", "the sampler died"))
+    empty = dataclasses.replace(first.energy.trace, csv=HEADER + "\n")
+    assert gate(run, "sampling", [with_energy(first, trace=empty)]).passed is False
+
+
+def test_another_process(run: RunRecord) -> None:
+    first = run.rounds[0]
+    assert first.energy is not None
+    assert first.energy.state_after.processes is not None
+    more = [*first.energy.state_after.processes, GpuProcess(4711, None)]
+    state = dataclasses.replace(first.energy.state_after, processes=more)
+    assert gate(run, "exclusive", [with_energy(first, state_after=state)]).passed is False
+    hidden = dataclasses.replace(state, processes=None)
+    assert gate(run, "exclusive", [with_energy(first, state_after=hidden)]).passed is None
+
+
+def test_wrong_output_fails_though_its_round_is_invalid(run: RunRecord) -> None:
+    wrong = dataclasses.replace(run.rounds[0], valid=False, reason=Reason("output_not_verified", "3 of 1000"))
+    assert gate(run, "output_verified", [wrong, *run.rounds[1:]]).passed is False

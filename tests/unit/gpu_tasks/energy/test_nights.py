@@ -1,0 +1,183 @@
+"""Nights on the simulated device: what is right passes, and everything that is wrong is named."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from gpu_tasks.energy.gates import failed, unchecked
+from gpu_tasks.records import GATES, Outcome, RoundRecord, RunRecord, read_record
+from gpu_tasks.sources import ROOT
+from tests.unit.gpu_tasks.energy.nights import simulated_night
+
+SHIPPED = ROOT / "gpu_tasks/baselines/qda-simulated-a100-healthy.json"
+
+
+def medians(run: RunRecord) -> dict[str, float]:
+    return {f.figure: f.median_mj for f in run.summary.energy}
+
+
+def test_a_healthy_night_is_verified_with_all_three_figures() -> None:
+    run = simulated_night()
+    assert (run.outcome, run.reason, run.energy_trust) == (Outcome.OK, None, "verified")
+    assert run.protocol == "audited"
+    assert set(medians(run)) == {"classic", "aligned", "audited"}
+    assert {gate.gate for gate in run.gates} == set(GATES)
+    assert all(gate.passed for gate in run.gates)
+    for figure in run.summary.energy:
+        assert figure.rounds == 3
+        assert figure.sample_sd_mj is not None
+        assert figure.detectable_mj is not None
+        assert figure.per_reference_load == pytest.approx(0.07, rel=0.1)
+    assert medians(run)["aligned"] == pytest.approx(0.586, rel=0.02)
+    for record in run.rounds:
+        assert record.energy is not None
+        assert record.adjusted_mj == next(f.adjusted_mj for f in record.energy.figures if f.figure == "audited")
+        assert {f.figure for f in record.energy.figures} == {"classic", "aligned", "audited"}
+        assert record.energy.meters is not None
+    assert [record.energy.sham is not None for record in run.rounds if record.energy] == [True, False, False]
+
+
+def test_a_classic_night_has_the_aligned_figure_too() -> None:
+    run = simulated_night(protocol="classic")
+    assert (run.outcome, run.energy_trust, run.protocol) == (Outcome.OK, "verified", "classic")
+    assert set(medians(run)) == {"classic", "aligned"}
+    assert [record.repeats for record in run.rounds] == [1_000_000] * 3
+    assert run.summary.adjusted_mj_median == medians(run)["classic"]
+
+
+def test_an_interleaved_night_has_a_control() -> None:
+    run = simulated_night(protocol="interleaved", rounds=2)
+    subjects = {f.subject: f.median_mj for f in run.summary.energy}
+    assert set(subjects) == {"candidate", "control", "candidate - control"}
+    assert subjects["candidate"] == pytest.approx(0.586, rel=0.02)
+    assert subjects["control"] == pytest.approx(8.0 * 17.05e-3, rel=0.03)
+    assert run.rounds[0].cuda_ms == pytest.approx(0.01705, rel=0.02)
+    assert run.rounds[0].measurement_start is None
+
+
+@pytest.mark.parametrize(
+    ("inject", "code", "round_code"),
+    [
+        ("throttle", "no_valid_round", "violation_time_grew"),
+        ("clock_drop", "no_valid_round", "clock_drop"),
+        ("other_process", "no_valid_round", "new_process"),
+        ("stuck_counter", "no_valid_round", "counter_not_advancing"),
+        ("counter_backwards", "no_valid_round", "counter_backwards"),
+    ],
+)
+def test_no_valid_round_is_an_invalid_measurement(inject: str, code: str, round_code: str) -> None:
+    run = simulated_night(inject)
+    assert run.outcome is Outcome.INVALID_MEASUREMENT
+    assert run.reason is not None
+    assert run.reason.code == code
+    assert f"0 of 3 rounds are valid (3 {round_code})" in run.reason.message
+    assert run.energy_trust != "verified"
+    assert (run.summary.rounds_valid, run.summary.adjusted_mj_median) == (0, None)
+    for record in run.rounds:
+        assert not record.valid
+        assert record.reason is not None
+
+
+@pytest.mark.parametrize(
+    ("inject", "gates"),
+    [
+        ("faulty_sensor", {"reference_load"}),
+        ("sensor*0.5", {"reference_load"}),
+        ("meters_disagree", {"meters_agree"}),
+        ("sampler_gap", {"sampling"}),
+        ("wrong_output", {"output_verified"}),
+    ],
+)
+def test_a_failed_gate_is_named(inject: str, gates: set[str]) -> None:
+    run = simulated_night(inject)
+    assert run.outcome is Outcome.INVALID_MEASUREMENT
+    assert run.energy_trust == "failed"
+    assert {gate.gate for gate in failed(run.gates)} >= gates
+    assert run.reason is not None
+    assert all(gate in run.reason.message or "predictions disagree" in run.reason.message for gate in gates)
+    for gate in failed(run.gates):
+        assert gate.reason is not None
+
+
+def test_rounds_of_a_sensor_at_half_scale_agree_and_only_the_known_load_tells() -> None:
+    run = simulated_night("sensor*0.5", rounds=7)
+    values = [record.adjusted_mj for record in run.rounds if record.adjusted_mj is not None]
+    assert len(values) == 7
+    assert all(record.valid for record in run.rounds)
+    assert (max(values) - min(values)) / statistics.median(values) < 0.1
+    assert {gate.gate for gate in failed(run.gates)} == {"reference_load"}
+    assert medians(run)["aligned"] == pytest.approx(0.293, rel=0.03)
+
+
+def test_the_records_sensor_repeats_itself() -> None:
+    """The figure that was published, by rounds that agree; the reference load costs a hundredth of what it must."""
+    run = simulated_night("faulty_sensor", rounds=7)
+    aligned = [f.adjusted_mj for r in run.rounds if r.energy for f in r.energy.figures if f.figure == "aligned"]
+    assert statistics.median(aligned) == pytest.approx(0.0104, rel=0.1)
+    assert (max(aligned) - min(aligned)) / statistics.median(aligned) < 0.1
+    assert all(record.valid for record in run.rounds)
+    load = run.telemetry[0].reference_load
+    assert load is not None
+    assert load.joules_per_1e12_operations == pytest.approx(0.074, abs=0.03)
+    assert load.result_verified
+
+
+def test_a_lost_gpu_says_nothing_about_the_kernel() -> None:
+    run = simulated_night("lost_gpu")
+    assert run.outcome is Outcome.INFRASTRUCTURE_FAILURE
+
+
+def test_a_counter_that_is_not_ready_is_asked_again() -> None:
+    run = simulated_night("not_ready")
+    assert (run.outcome, run.energy_trust) == (Outcome.OK, "verified")
+    assert [reason.code for record in run.rounds for reason in record.earlier_attempts] == ["nvml_not_ready"] * 3
+
+
+def test_no_counter_is_unavailable_and_not_nothing() -> None:
+    run = simulated_night("no_counter")
+    assert (run.outcome, run.energy_trust, run.protocol) == (Outcome.OK, "unavailable", "classic")
+    assert run.gates == []
+    for record in run.rounds:
+        assert (record.adjusted_mj, record.gross_mj, record.energy) == (None, None, None)
+        assert record.energy_reason is not None
+        assert record.wall_ms is not None
+
+
+def test_effects_are_seen_where_they_are() -> None:
+    plain, dear, slow = simulated_night(), simulated_night("energy+10%"), simulated_night("time+3%")
+    assert medians(dear)["aligned"] / medians(plain)["aligned"] == pytest.approx(1.10, abs=0.003)
+    assert plain.summary.cuda_ms_median is not None
+    assert slow.summary.cuda_ms_median == pytest.approx(1.03 * plain.summary.cuda_ms_median, rel=1e-3)
+    assert medians(slow)["aligned"] == pytest.approx(medians(plain)["aligned"], rel=3e-3)
+
+
+def test_the_same_seed_is_the_same_night() -> None:
+    one, other = simulated_night(seed=5), simulated_night.__wrapped__(seed=5)
+    assert one.summary == other.summary
+    assert one.summary != simulated_night(seed=6).summary
+
+
+def test_the_shipped_baseline_is_what_its_command_makes() -> None:
+    """Its figures, not its times of day."""
+    shipped = read_record(SHIPPED, RunRecord)
+    assert shipped.request.seed is not None
+    again = simulated_night(seed=shipped.request.seed, rounds=shipped.request.rounds)
+    assert shipped.energy_trust == "verified"
+    assert again.summary.energy == shipped.summary.energy
+    assert [figures(r) for r in again.rounds] == [figures(r) for r in shipped.rounds]
+    assert again.gates == shipped.gates
+    assert shipped.summary.agreed == shipped.summary.total == 11000
+
+
+def figures(record: RoundRecord) -> object:
+    return record.energy and (record.energy.figures, record.energy.meters, record.cuda_ms)
+
+
+def test_few_rounds_are_not_enough_for_a_spread() -> None:
+    run = simulated_night(rounds=2)
+    assert (run.outcome, run.energy_trust) == (Outcome.OK, "unverified")
+    assert [gate.gate for gate in unchecked(run.gates)] == ["round_spread"]
+    assert run.energy_trust_reason is not None
+    assert "3 are needed" in run.energy_trust_reason.message

@@ -1,0 +1,153 @@
+"""The programs around the rounds: probe and pictures, comparison of kernels, refusals, progress."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpu_tasks.programs.cli import main
+from gpu_tasks.programs.console import Phases
+from gpu_tasks.records import Outcome, RoundRecord, RunRequest, TelemetryRecord, read_record, write_record
+from tests.unit.gpu_tasks.energy.nights import simulated_night
+from tests.unit.gpu_tasks.running import complaint, program
+
+SIMULATED = ("--device", "simulated")
+
+
+def test_probe(tmp_path: Path) -> None:
+    found = program("probe", *SIMULATED, "--seconds", 60, "--rounds", 7, "--plot", tmp_path / "probe.svg")
+    assert found.returncode == 0, found.stderr
+    assert "NVIDIA A100-SXM4-40GB (simulated)" in found.stdout
+    assert "found, 7 rounds" in found.stdout
+    assert "For a change of 3 %" in found.stdout
+    assert (tmp_path / "probe.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_probe_as_json_finds_what_the_board_was_made_with() -> None:
+    found = json.loads(program("probe", *SIMULATED, "--json").stdout)
+    assert found["probe"]["tick_period_s"] == pytest.approx(0.1, rel=0.02)
+    assert found["probe"]["read_latency_s"] == pytest.approx(0.0033, rel=0.05)
+    assert found["probe"]["idle_w"] == pytest.approx(38.6, abs=1.0)
+    assert found["conditions"]["replay_s"] == pytest.approx(17.05e-6, rel=0.02)
+    by_name = {entry["figure"]: entry for entry in found["figures"]}
+    classic, aligned = by_name["classic (classic round)"], by_name["aligned (classic round)"]
+    assert aligned["detectable_mj"] < classic["detectable_mj"] / 10
+    assert classic["round_sd_mj"] == pytest.approx(0.006, rel=0.15)  # what 2,000 simulated boards show
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "status"),
+    [
+        (("probe", "--device", "emulated"), "no_energy_counter", 3),
+        (("probe", *SIMULATED, "--inject", "no_counter"), "no_energy_counter", 3),
+        (("probe", *SIMULATED, "--seconds", "3"), "bad_seconds", 2),
+        (("probe", *SIMULATED, "--rounds", "1"), "bad_rounds", 2),
+        (("probe", *SIMULATED, "--blocks", "0"), "bad_blocks", 2),
+        (("probe", *SIMULATED, "--plot", "x.bmp"), "bad_picture", 2),
+        (("measure", *SIMULATED, "--round", "0", "--blocks", "0"), "bad_blocks", 2),
+        (("measure", *SIMULATED, "--round", "0", "--against", "record"), "against_needs_interleaved", 2),
+        (("measure", "--round", "0", "--protocol", "audited"), "protocol_needs_energy", 2),
+        (("telemetry", "--when", "before", "--inject", "throttle"), "inject_needs_simulated", 2),
+        (("telemetry", *SIMULATED, "--when", "before", "--request", "nowhere.json"), "record_unreadable", 2),
+        (("measure", *SIMULATED, "--round", "1", "--telemetry", "/dev/null"), "record_unreadable", 2),
+        (("plot", "nowhere.json", "--out", "x.svg"), "record_unreadable", 2),
+    ],
+)
+def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: str, status: int) -> None:
+    found = program(*arguments)
+    assert found.returncode == status
+    assert f": {code}: " in complaint(found)
+
+
+def test_telemetry_without_a_counter_says_so_and_passes(tmp_path: Path) -> None:
+    assert main(["telemetry", "--when", "before", "--out", str(tmp_path / "t.json")]) == 0
+    record = read_record(tmp_path / "t.json", TelemetryRecord)
+    assert record.energy_reason is not None
+    assert (record.reference_load, record.gates, record.outcome) == (None, [], Outcome.OK)
+
+
+def test_telemetry_before_learns_how_idle_power_wanders_and_rounds_use_it(tmp_path: Path) -> None:
+    path = tmp_path / "telemetry-before.json"
+    assert main(["telemetry", *SIMULATED, "--when", "before", "--out", str(path)]) == 0
+    record = read_record(path, TelemetryRecord)
+    assert record.wander is not None
+    assert record.wander.duration_s == pytest.approx(60, abs=1)
+    assert record.tick_period_s == pytest.approx(0.1, rel=0.02)
+    out = str(tmp_path / "r.json")
+    assert main(["measure", *SIMULATED, "--round", "1", "--telemetry", str(path), "--out", out]) == 0
+    measured = read_record(tmp_path / "r.json", RoundRecord)
+    assert measured.energy is not None
+    assert (measured.energy.wander, measured.energy.tick_period_s) == (record.wander, record.tick_period_s)
+
+
+def test_a_band_that_accepted_runs_taught_comes_with_the_request(tmp_path: Path) -> None:
+    """The shipped band of the A100 has the last word; what the request says of another model is not looked at."""
+    request = simulated_night().request
+    changed = RunRequest(**{**vars(request), "reference_bands": {"NVIDIA H200": [1.0, 2.0]}})
+    write_record(changed, tmp_path / "request.json")
+    out = tmp_path / "t.json"
+    options = ["--when", "after", "--request", str(tmp_path / "request.json"), "--out", str(out)]
+    assert main(["telemetry", *SIMULATED, *options]) == 0
+    assert read_record(out, TelemetryRecord).gates[0].passed is True
+
+
+def test_two_kernels_are_compared_in_turns_on_one_board(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    options = ["--round", "0", "--protocol", "interleaved", "--against", "record", "--inject", "energy+10%"]
+    assert main(["measure", *SIMULATED, *options, "--out", str(out)]) == 0
+    record = read_record(out, RoundRecord)
+    assert record.energy is not None
+    figures = {figure.subject: figure for figure in record.energy.figures}
+    assert set(figures) == {
+        "candidate",
+        "baseline",
+        "control",
+        "candidate - baseline",
+        "candidate - control",
+        "baseline - control",
+    }
+    difference = figures["candidate - baseline"]
+    assert difference.uncertainty.low_mj > 0.05
+    assert difference.adjusted_mj == pytest.approx(0.0586, abs=0.004)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_pictures_of_what_was_stored(tmp_path: Path, suffix: str) -> None:
+    run = simulated_night()
+    write_record(run.rounds[0], tmp_path / "round.json")
+    write_record(run.telemetry[0], tmp_path / "telemetry.json")
+    write_record(run, tmp_path / "run.json")
+    for name in ("round", "telemetry", "run"):
+        picture = tmp_path / f"{name}.{suffix}"
+        assert main(["plot", str(tmp_path / f"{name}.json"), "--out", str(picture)]) == 0
+        assert picture.stat().st_size > 5000
+    assert len({(tmp_path / f"{name}.{suffix}").read_bytes() for name in ("round", "telemetry", "run")}) == 3
+
+
+def test_a_record_without_samples_has_no_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--round", "0", "--repeats", "1", "--out", str(tmp_path / "r.json")]) == 0
+    assert main(["plot", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.svg")]) == 2
+    assert "no_trace" in capsys.readouterr().err
+    assert not (tmp_path / "r.svg").exists()
+
+
+def test_logs_have_a_line_a_phase(capsys: pytest.CaptureFixture[str]) -> None:
+    with Phases("round 3") as say:
+        say("settle", 3.0)
+        say("replays", 20.0)
+    assert capsys.readouterr().err == "round 3: settle, 3.0 s\nround 3: replays, 20.0 s\n"
+
+
+def test_a_terminal_has_one_line_that_is_kept_up_to_date(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with Phases("round 3") as say:
+        say("replays", 20.0)
+        say.refreshed.wait(5)
+    found = capsys.readouterr().err
+    assert found.startswith("\r\033[Kround 3: replays ")
+    assert found.endswith("round 3: done\n")
+    assert found.count("\n") == 1
