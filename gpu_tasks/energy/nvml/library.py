@@ -105,7 +105,7 @@ class NvmlLibrary:
     """
 
     def __init__(self, nvml: Any, timeout_s: float | None = TIMEOUT_S) -> None:
-        self._nvml, self._timeout_s, self._pid = nvml, timeout_s, os.getpid()
+        self._nvml, self._timeout_s, self._pid = nvml, timeout_s or 0.0, os.getpid()
         self._worker = None if timeout_s is None else Worker()
         self._open = True
         try:
@@ -165,12 +165,11 @@ class NvmlLibrary:
         check_process(self._pid)
         if not self._open:
             raise NvmlUninitialized(name)
+        limit_s = self._timeout_s * timeouts
         try:
-            if self._worker is None or self._timeout_s is None:
-                return work()
-            return self._worker.do(work, self._timeout_s * timeouts)
+            return self._worker.do(work, limit_s) if self._worker else work()
         except CallNotDone:
-            raise NvmlHung(name, (self._timeout_s or 0) * timeouts) from None
+            raise NvmlHung(name, limit_s) from None
         except self._nvml.NVMLError as error:
             raise nvml_error(error.value, name) from None
         except getattr(self._nvml, "NVMLLibraryMismatchError", ()):  # what the bindings make of a missing symbol

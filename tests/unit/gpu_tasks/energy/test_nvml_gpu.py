@@ -273,9 +273,22 @@ def test_zeus_45_dcgm_157_kernel_tuner_247_the_record_says_which_power_it_is(
         assert gpu.sample()[1] == kind
 
 
-def test_a_field_is_read_by_the_type_that_it_says_to_have(nvml: ScriptedNvml) -> None:
-    nvml.answers[FIELDS] = field_value(2**33 + 1000, value_type=3)
-    assert opened(nvml).state().power_w == (2**33 + 1000) / 1000
+@pytest.mark.parametrize(
+    ("value_type", "member"), [(1, "uiVal"), (2, "ulVal"), (3, "ullVal"), (4, "sllVal"), (5, "siVal")]
+)
+def test_a_field_is_read_by_the_type_that_it_says_to_have(nvml: ScriptedNvml, value_type: int, member: str) -> None:
+    names = ("UNSIGNED_INT", "UNSIGNED_LONG", "UNSIGNED_LONG_LONG", "SIGNED_LONG_LONG", "SIGNED_INT")
+    assert getattr(pynvml, f"NVML_VALUE_TYPE_{names[value_type - 1]}") == value_type
+    value = SimpleNamespace(**dict.fromkeys(("uiVal", "ulVal", "ullVal", "sllVal", "siVal"), 0))
+    setattr(value, member, 57_001)
+    nvml.answers[FIELDS] = [SimpleNamespace(nvmlReturn=0, valueType=value_type, value=value)]
+    assert opened(nvml).state().power_w == 57.001
+
+
+@pytest.mark.parametrize(("answer", "state"), [(0, 0), (15, 15), (16, None), (32, None)])
+def test_performance_states_are_p0_to_p15(nvml: ScriptedNvml, answer: int, state: int | None) -> None:
+    nvml.answers["nvmlDeviceGetPerformanceState"] = answer
+    assert opened(nvml).state().performance_state == state
 
 
 def test_a_field_of_a_lost_gpu_is_a_lost_gpu_and_no_other_power(nvml: ScriptedNvml) -> None:

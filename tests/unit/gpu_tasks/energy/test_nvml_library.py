@@ -130,8 +130,16 @@ class Hanging:
         return 7
 
 
+def ended(before: set[threading.Thread]) -> None:
+    """Threads that were started since have ended."""
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
 def test_a_call_that_hangs_is_given_up_and_others_do_not_wait_behind_it() -> None:
     nvml = ScriptedNvml()
+    before = set(threading.enumerate())
     opened = NvmlLibrary(nvml, 0.05)
     hanging = Hanging(nvml, "nvmlDeviceGetPowerUsage")
     with pytest.raises(NvmlHung, match=r"nvmlDeviceGetPowerUsage: expected an answer within 0\.05 s, found none"):
@@ -140,8 +148,9 @@ def test_a_call_that_hangs_is_given_up_and_others_do_not_wait_behind_it() -> Non
     with pytest.raises(NvmlHung, match="nvmlDeviceGetName"):
         opened.call("nvmlDeviceGetName", "handle 0")
     opened.close()
-    assert len(nvml.calls) == made, "neither the next call nor the shutdown may reach a library that hangs"
     hanging.release.set()
+    ended(before)
+    assert len(nvml.calls) == made, "neither the next call nor the shutdown may reach a library that hangs"
 
 
 def test_a_call_that_returns_late_frees_the_way_and_its_value_is_nobody_elses() -> None:
@@ -177,16 +186,16 @@ def test_a_driver_that_is_not_loaded_leaves_no_thread(timeout_s: float | None) -
     before = set(threading.enumerate())
     with pytest.raises(NvmlDriverNotLoaded):
         NvmlLibrary(nvml, timeout_s)
-    for thread in set(threading.enumerate()) - before:
-        thread.join(10)
-        assert not thread.is_alive()
+    ended(before)
 
 
 def test_closed_means_closed() -> None:
     nvml = ScriptedNvml()
+    before = set(threading.enumerate())
     opened = NvmlLibrary(nvml, 5.0)
     opened.close()
     opened.close()
+    ended(before)
     assert nvml.calls == ["nvmlInit", "nvmlShutdown"]
     with pytest.raises(NvmlUninitialized):
         opened.call("nvmlDeviceGetName", "handle 0")
