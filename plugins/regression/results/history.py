@@ -200,13 +200,12 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
 
 
 def _conditions(run: Row[Any]) -> EnergyConditions:
-    """A simulated device's figures come from its model, whatever versions it is run with."""
-    simulated = run.kind == SIMULATED
+    """What must be the same; a simulated device's figures come from its model, whatever versions it is run with."""
     return EnergyConditions(
-        device=f"{'simulated ' if simulated else ''}{run.device_name} ({run.uuid})",
+        device=f"{run.device_name} ({run.uuid})",
         payload_manifest_sha256=run.manifest_sha256,
         protocol=run.protocol,
-        environment_class=None if simulated else run.environment_class,
+        environment_class=None if run.kind == SIMULATED else run.environment_class,
         kernel_sha256=run.kernel_ptx_sha256,
     )
 
