@@ -9,20 +9,30 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpu_tasks.devices.cuda import device
+from gpu_tasks.devices.base import Device
+from gpu_tasks.devices.cuda import control, device, instruments
 from gpu_tasks.devices.cuda.driver import Driver
-from tests.gpu.checks import CHECKS, ROOT
+from gpu_tasks.devices.registry import Simulation, open_device
+from gpu_tasks.energy import preflight
+from gpu_tasks.energy.instruments import Instruments
+from gpu_tasks.energy.simulation.nvml import FakeNvml
+from gpu_tasks.records import TaskError
+from tests.gpu import checks, energy_checks
+from tests.gpu.checks import CHECKS, DRY_CHECKS, QDA, ROOT
 from tests.gpu.contestants import Contestant
 from tests.gpu.race import race, table
+from tests.unit.gpu_tasks.devices.cuda_board import UUID, Board
 from tests.unit.gpu_tasks.devices.cuda_emulating import EmulatingGpu
 from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
-from tests.unit.gpu_tasks.devices.cuda_fakes import fake_torch
+from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
 
 
 @pytest.fixture
@@ -101,6 +111,115 @@ def test_a_check_fails_where_the_gpu_does_otherwise(
         CHECKS[name]()
 
 
+@pytest.fixture
+def simulate(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Dry checks on a simulated board that is told to show something."""
+
+    def use(inject: str, seed: int = 1) -> None:
+        made_up = Simulation(inject=inject or None, seed=seed)
+        monkeypatch.setattr(checks, "open_device", partial(open_device, simulation=made_up))
+
+    return use
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("name", DRY_CHECKS)
+def test_a_healthy_board_passes_the_energy_checks(name: str, seed: int, simulate: Callable[..., None]) -> None:
+    simulate("", seed)
+    assert DRY_CHECKS[name]()
+
+
+UNHEALTHY = [
+    ("the_sampler_delivers", "sampler_gap", "expected gaps under 0.5 s"),
+    ("both_meters_agree", "counter_backwards", "counter -"),
+    ("both_meters_agree", "lost_gpu", "fallen off the bus"),
+    ("the_reference_load_costs_what_it_should", "faulty_sensor", "expected 6 to 11 J"),
+    ("the_reference_load_costs_what_it_should", "sensor*0.5", "expected 6 to 11 J"),
+    ("a_short_round_has_sensible_figures", "counter_backwards", "adjusted -"),
+    ("a_short_round_has_sensible_figures", "stuck_counter", "expected a step within"),
+]
+
+
+@pytest.mark.parametrize(("name", "inject", "words"), UNHEALTHY)
+def test_an_unhealthy_board_does_not(name: str, inject: str, words: str, simulate: Callable[..., None]) -> None:
+    simulate(inject)
+    with pytest.raises((AssertionError, TaskError), match=words):
+        DRY_CHECKS[f"{name}[simulated]"]()
+
+
+def test_meters_that_differ_by_more_than_is_allowed_are_found(
+    simulate: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate("meters_disagree")  # by 5 %, less what the counter's steps hide
+    monkeypatch.setattr(energy_checks, "METERS_AGREE_WITHIN", 0.045)
+    with pytest.raises(AssertionError, match=r"counter 2.* J, samples 2.* J \(\+4\."):
+        DRY_CHECKS["both_meters_agree[simulated]"]()
+
+
+def test_a_counter_that_stands_still_is_found(simulate: Callable[..., None]) -> None:
+    simulate("stuck_counter")
+    with checks.replaying("simulated") as board, pytest.raises(TaskError, match="expected a step within"):
+        board.replay(200_000)  # it stands still from the middle of the first window on
+        energy_checks.the_counter_steps(board, opened(board))
+
+
+def opened(of: Device) -> Instruments:
+    found = of.instruments()
+    assert isinstance(found, Instruments)
+    return found
+
+
+@pytest.fixture
+def on_fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[device.CudaQda, Board]]:
+    """The GPU device over the fakes, ready to replay, and the board that the fake NVML shows."""
+    gpu, draw = FakeGpu(), checks.draws()[0]
+    board = Board(gpu)
+    monkeypatch.setattr(instruments, "load_nvml", lambda: FakeNvml(board))
+    monkeypatch.setattr(control, "MOST_REPLAYS", 10)
+    monkeypatch.setattr(energy_checks, "CONTROL_REPLAYS", 10)
+    with closing(device.CudaQda(QDA, driver=Driver(FakeLibrary(gpu)), torch=fake_torch(gpu))) as found:
+        found.load(draw.x, draw.labels, draw.q)
+        found.capture()
+        yield found, board
+
+
+def test_the_gpu_device_passes_what_needs_no_waiting(on_fakes: tuple[device.CudaQda, Board]) -> None:
+    qda, board = on_fakes
+    tools = opened(qda)
+    board.reported_pid = 15008
+    assert UUID in energy_checks.nvml_shows_the_board_that_computes(qda, tools)
+    assert "is 15008 for NVML" in energy_checks.memory_that_is_held_shows_whose_process_it_is(qda, tools)
+    assert energy_checks.the_control_lasts_as_long_as_the_task(qda, tools).endswith("us for 10000.00 us")
+
+
+def test_a_control_of_another_length_is_found(
+    on_fakes: tuple[device.CudaQda, Board], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qda, _ = on_fakes
+    right = qda.control
+    monkeypatch.setattr(qda, "control", lambda replay_s: right(1.2 * replay_s))
+    with pytest.raises(AssertionError, match=r"us for 1000\.00 us"):
+        energy_checks.the_control_lasts_as_long_as_the_task(qda, opened(qda))
+
+
+def test_memory_that_nobody_is_seen_to_hold_is_found(
+    on_fakes: tuple[device.CudaQda, Board], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qda, board = on_fakes
+    monkeypatch.setattr(board, "processes", lambda: {1: 2**30})
+    monkeypatch.setattr(preflight, "_SETTLED_S", 0.0)
+    with pytest.raises(AssertionError, match=r"expected one process to hold 128 MiB, found set\(\) of 1: 1024 MiB"):
+        energy_checks.memory_that_is_held_shows_whose_process_it_is(qda, opened(qda))
+
+
+def test_without_a_counter_nothing_is_judged_and_the_reason_is_what_is_found(simulate: Callable[..., None]) -> None:
+    simulate("no_counter")
+    for check in DRY_CHECKS.values():
+        found = check()
+        assert found is not None
+        assert found.startswith("not judged: no_energy_counter: nvmlDeviceGetTotalEnergyConsumption")
+
+
 def contestant(name: str, us: list[float], log: list[str]) -> Contestant:
     times = iter([us[0], us[0], us[0], *us])  # three calls to warm up and to calibrate
 
@@ -157,7 +276,8 @@ def test_a_dry_run_races_on_the_cpu_and_says_so(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "these are no GPU figures" in result.stdout
     written = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert (written["dry_run"], written["checks"]) == (True, [])
+    assert written["dry_run"]
+    assert [(check["name"], check["failure"]) for check in written["checks"]] == [(name, None) for name in DRY_CHECKS]
     assert {row["name"]: row["agreed"] for row in written["benchmark"]["rows"]} == {
         "class_blocks, graph": 1000,
         "record, graph": 1000,

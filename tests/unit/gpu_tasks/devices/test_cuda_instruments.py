@@ -17,27 +17,12 @@ from gpu_tasks.energy.nvml.matching import DeviceMismatch
 from gpu_tasks.energy.preflight import HELD_BYTES, own_process
 from gpu_tasks.energy.sampler import ProcessSampler
 from gpu_tasks.energy.simulation.effects import Effects
-from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.nvml import FakeNvml
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, Reason
 from gpu_tasks.workloads.base import Workload
+from tests.unit.gpu_tasks.devices.cuda_board import BUS_ID, CONTEXT_BYTES, UUID, Board
 from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
-
-UUID = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"  # as the fake driver has it, in bytes
-BUS_ID = "00000000:07:00.0"
-CONTEXT_BYTES = 400 * 1024**2
-
-
-class Board(SimulatedGpu):
-    """The fake GPU as NVML sees it: its memory is what the fake torch has allocated."""
-
-    def __init__(self, gpu: FakeGpu, effects: Effects | None = None) -> None:
-        super().__init__(effects=effects)
-        self.gpu, self.uuid, self.pci_bus_id = gpu, UUID, BUS_ID
-
-    def processes(self) -> dict[int, int]:
-        return {self.reported_pid: CONTEXT_BYTES + self.gpu.process_bytes, **self.others}
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from gpu_tasks.devices.cuda import known_load
 from gpu_tasks.devices.cuda.known_load import WARM_UP_S, TorchKnownLoad
+from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.records import CounterReading
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, FakeTensor, fake_torch
 
@@ -112,3 +116,30 @@ def test_inputs_are_the_same_in_every_run_and_are_no_special_numbers(gpu: FakeGp
 def test_it_leaves_no_memory_behind(gpu: FakeGpu) -> None:
     load(gpu).run(0.1)
     assert gpu.process_bytes == 0
+
+
+def test_torch_itself_takes_the_same_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU, with a stand-in for what only a GPU has: names, signatures and the result are torch's own."""
+    torch = pytest.importorskip("torch", reason="needs torch")
+    monkeypatch.setattr(known_load, "WARM_UP_S", 0.01)
+    on_cpu = SimpleNamespace(**{name: getattr(torch, name) for name in TORCH_NAMES})
+    on_cpu.zeros = lambda shape, dtype, device: torch.zeros(shape, dtype=dtype, device={"cuda": "cpu"}[device])
+    on_cpu.cuda = SimpleNamespace(synchronize=lambda: None, empty_cache=torch.cuda.empty_cache)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        run = TorchKnownLoad(on_cpu, Meter(FakeGpu()), MonotonicClock(), 64).run(0.0)  # type: ignore[arg-type]
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert run.largest_error < 1e-3
+
+
+TORCH_NAMES = (
+    "float32",
+    "from_numpy",
+    "matmul",
+    "backends",
+    "get_float32_matmul_precision",
+    "set_float32_matmul_precision",
+)
