@@ -130,7 +130,8 @@ def _throttling(before: GpuState, after: GpuState) -> list[Reason]:
     for policy in COUNTED_POLICIES:
         old, new = before.violation_ns.get(policy), after.violation_ns.get(policy)
         if old is not None and new is not None and new > old:
-            message = f"time under the {policy} limit: expected not to grow, found {(new - old) / 1e6:g} ms more"
+            more_ms = (new - old) / 1e6
+            message = f"throttled: time under the {policy} limit: expected not to grow, found {more_ms:g} ms more"
             reasons.append(Reason("violation_time_grew", message))
     return reasons
 

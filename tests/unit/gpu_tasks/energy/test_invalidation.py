@@ -119,7 +119,8 @@ def test_time_under_a_limit_that_grew_invalidates_and_time_without_work_does_not
     assert codes(after=after) == (["violation_time_grew"] if policy in COUNTED_POLICIES else [])
     if policy in COUNTED_POLICIES:
         (reason,) = invalid_reasons(BEFORE, after, [], READINGS)
-        assert reason.message == f"time under the {policy} limit: expected not to grow, found 5 ms more"
+        expected = f"time under the {policy} limit: expected not to grow, found 5 ms more"
+        assert reason.message == f"throttled: {expected}"
 
 
 def test_a_policy_that_is_not_known_at_both_ends_is_not_compared() -> None:
@@ -166,6 +167,23 @@ def test_busy_samples_next_to_idle_ones_are_not_believed_and_those_in_the_middle
     found = active_samples([*idle, *busy, *last, *working([210] * 40, start_s=110.5, busy=0)])
     assert {sample.sm_clock_mhz for sample in found} == {1410}
     assert (found[0].time_s, found[-1].time_s) == (pytest.approx(106.0), pytest.approx(109.45))
+
+
+def test_one_idle_sample_at_either_end_is_enough_to_keep_away_from() -> None:
+    busy = working([1410] * 100, start_s=105.0)
+    (first, *_) = active_samples([Sample(104.9, utilisation_percent=0), *busy])
+    (*_, last) = active_samples([*busy, Sample(110.0, utilisation_percent=0)])
+    assert (first.time_s, last.time_s) == (pytest.approx(105.95), pytest.approx(108.95))
+
+
+def test_half_of_the_time_is_busy() -> None:
+    assert active_samples(working([1410] * 3, busy=50)) == working([1410] * 3, busy=50)
+    assert active_samples(working([1410] * 3, busy=49)) == []
+
+
+def test_a_tenth_of_the_clock_may_go_and_no_more() -> None:
+    assert codes(samples=working([1410, 1269])) == []
+    assert codes(samples=working([1410, 1268])) == ["clock_drop"]
 
 
 def test_without_utilisation_nothing_is_known_to_be_active() -> None:
@@ -232,6 +250,21 @@ def test_readings_closer_than_two_ticks_may_be_equal_or_a_step_apart() -> None:
     equal = [reading(0, 0), reading(5, 300_000), reading(5.003, 300_000), reading(21, 1_800_000)]
     step = [reading(0, 0), reading(5, 300_000), reading(5.003, 303_720), reading(21, 1_800_000)]
     assert codes(readings=equal) == codes(readings=step) == []
+
+
+def test_two_ticks_are_far_enough_to_have_moved() -> None:
+    after = [reading(21, 1_800_000)]
+    assert codes(readings=[reading(0, 7), reading(0.2, 7), *after]) == ["counter_unchanged"]
+    assert codes(readings=[reading(0, 7), reading(0.19, 7), *after]) == []
+    assert codes(readings=[reading(0, 7), reading(0.2, 900_000), *after]) == ["impossible_power"]
+
+
+def test_one_tick_of_energy_may_be_too_much_and_no_more() -> None:
+    most_mj = round(1000 * 1.2 * 400 * (20 + 0.1))
+    assert window_reasons("active", reading(0, 0), reading(20, most_mj - 1), 400.0) == []
+    (reason,) = window_reasons("active", reading(0, 0), reading(20, most_mj + 1), 400.0)
+    expected = "at most 1.2 times the limit of 400 W, found 9648.001 J in 20.000 s"
+    assert reason.message == f"active: counter: expected {expected}"
 
 
 @pytest.mark.parametrize(("watts", "found"), [(470.0, []), (490.0, ["impossible_power"]), (5e6, ["impossible_power"])])

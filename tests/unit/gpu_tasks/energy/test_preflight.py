@@ -209,10 +209,12 @@ def test_memory_that_moves_by_something_else_proves_nothing(machine: Machine, ex
     assert machine.own() == set()
 
 
-def test_an_allocator_that_rounds_up_is_still_proof(machine: Machine) -> None:
+@pytest.mark.parametrize(("extra", "found"), [(-1, set()), (0, {OWN}), (32 * MIB, {OWN}), (32 * MIB + 1, set())])
+def test_an_allocator_may_round_up_by_a_quarter(machine: Machine, extra: int, found: set[int]) -> None:
+    assert HELD_BYTES == 128 * MIB
     add = machine._add
-    machine._add = lambda size: add(size + (2 * MIB if size > 0 else -2 * MIB))  # type: ignore[method-assign]
-    assert machine.own() == {OWN}
+    machine._add = lambda size: add(size + (extra if size > 0 else -extra))  # type: ignore[method-assign]
+    assert machine.own() == found
 
 
 def test_two_processes_that_move_alike_prove_nothing(machine: Machine) -> None:

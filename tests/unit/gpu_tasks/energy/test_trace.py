@@ -161,6 +161,11 @@ def test_a_gap_over_an_end_of_the_window_counts_whole() -> None:
     assert largest_gap_s(samples, 1.9, 2.0) == pytest.approx(1.9)
 
 
+def test_a_window_that_starts_or_ends_on_a_sample_has_no_part_in_the_gap_beyond() -> None:
+    samples = powers((0, 1.0), (1.0, 1.0), (1.1, 1.0), (9.0, 1.0))
+    assert largest_gap_s(samples, 1.0, 1.1) == pytest.approx(0.1)
+
+
 def test_what_is_missing_of_the_window_is_a_gap() -> None:
     samples = powers((1.0, 1.0), (1.1, 1.0), (1.2, 1.0))
     assert largest_gap_s(samples, 0.2, 1.2) == pytest.approx(0.8)
