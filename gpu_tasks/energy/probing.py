@@ -41,10 +41,10 @@ class Probe:
     wander: IdleWander | None
 
 
-def probe(instruments: Instruments, seconds: float, say: Say) -> Probe:
+def probe(instruments: Instruments, seconds: float, power_limit_w: float | None, say: Say) -> Probe:
     """Look at the idle GPU for ``seconds``; raises what the preflight and the counter raise."""
     gpu, clock = instruments.gpu, instruments.clock
-    refuse_unfit(instruments)
+    refuse_unfit(instruments, power_limit_w)
     say("settle", SETTLE_S)
     clock.sleep(SETTLE_S)
     latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])

@@ -40,14 +40,15 @@ LATENCY_READS = 20
 class Bench:
     """What a round is measured with: the device (and a second one with the baseline's kernels), its instruments.
 
-    ``telemetry`` is what was learnt of the counter before the rounds; without it the tick is measured here, and
-    nothing is known of how the idle power wanders.
+    ``power_limit_w`` is the only limit to measure under (None: any). ``telemetry`` is what was learnt of the counter
+    before the rounds; without it the tick is measured here, and nothing is known of how the idle power wanders.
     """
 
     device: Device
     baseline: Device | None
     instruments: Instruments
     telemetry: TelemetryRecord | None
+    power_limit_w: float | None
     say: Say
 
 
@@ -60,7 +61,7 @@ def measure_energy(
     """
     instruments = bench.instruments
     gpu, clock = instruments.gpu, instruments.clock
-    refuse_unfit(instruments)
+    refuse_unfit(instruments, bench.power_limit_w)
     replay_s = _warm_up(bench)
     latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
     tick = (bench.telemetry and bench.telemetry.tick_period_s) or tick_period_s(gpu, clock)

@@ -48,11 +48,17 @@ class Telemetry:
 
 
 def look(
-    instruments: Instruments, model: str, when: str, learnt_bands: Mapping[str, list[float]], say: Say
+    instruments: Instruments,
+    model: str,
+    when: str,
+    learnt_bands: Mapping[str, list[float]],
+    *,
+    power_limit_w: float | None,
+    say: Say,
 ) -> Telemetry:
     """Look at the sensor; ``when`` before also learns how the idle power wanders, which takes a minute."""
     gpu, clock = instruments.gpu, instruments.clock
-    refuse_unfit(instruments)
+    refuse_unfit(instruments, power_limit_w)
     sampler = instruments.sampler()
     sampler.start()
     try:

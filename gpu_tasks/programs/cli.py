@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,6 +92,13 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
             "--inject",
             metavar="EFFECTS",
             help="simulated device only: what is wrong with it, such as energy+10%% or throttle,time+3%%",
+        )
+        parser.add_argument(
+            "--power-limit",
+            type=float,
+            default=os.environ.get("NIGHTLY_POWER_LIMIT_W"),
+            metavar="W",
+            help="refuse to measure energy under another power limit (default: NIGHTLY_POWER_LIMIT_W, else any)",
         )
         parser.add_argument(
             "--seed", type=int, metavar="S", help="simulated device only: seed of its noise (default: 0)"

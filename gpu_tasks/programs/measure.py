@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> RoundRecord:
         if arguments.against is not None:
             baseline = opened(dataclasses.replace(kernel_choice(arguments), variant=arguments.against, ptx=()))
         with Phases(f"round {arguments.round}") as say:
-            bench = Bench(device, baseline, instruments, telemetry, say)
+            bench = Bench(device, baseline, instruments, telemetry, arguments.power_limit, say)
             return _with_energy(arguments, bench, lambda: output_disagreement(device, draw, "after"))
 
 

@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> None:
         device.capture()
         name = device.fingerprint().name
         with Phases("probe") as say:
-            found = probe(instruments, arguments.seconds, say)
+            found = probe(instruments, arguments.seconds, arguments.power_limit, say)
             say("work", WORK_S)
             conditions = _conditions(device, instruments, found)
     resolutions = _resolutions(conditions, arguments.rounds, arguments.blocks)

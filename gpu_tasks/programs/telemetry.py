@@ -48,7 +48,14 @@ def run(arguments: Namespace) -> TelemetryRecord:
         with Phases(f"telemetry {arguments.when}") as say:
             found = repeated(
                 f"telemetry {arguments.when}",
-                lambda _: look(instruments, fingerprint.name, arguments.when, bands, say),
+                lambda _: look(
+                    instruments,
+                    fingerprint.name,
+                    arguments.when,
+                    bands,
+                    power_limit_w=arguments.power_limit,
+                    say=say,
+                ),
             )
     record = dataclasses.replace(record, created_at=utc_now(), **as_fields(found))  # type: ignore[arg-type]
     wrong = failed(record.gates)

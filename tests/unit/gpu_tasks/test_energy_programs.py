@@ -42,6 +42,9 @@ def test_probe_as_json_finds_what_the_board_was_made_with() -> None:
     [
         (("probe", "--device", "emulated"), "no_energy_counter", 3),
         (("probe", *SIMULATED, "--inject", "no_counter"), "no_energy_counter", 3),
+        (("probe", *SIMULATED, "--power-limit", "300"), "unexpected_power_limit", 3),
+        (("telemetry", *SIMULATED, "--when", "after", "--power-limit", "300"), "unexpected_power_limit", 3),
+        (("measure", *SIMULATED, "--round", "0", "--power-limit", "300"), "unexpected_power_limit", 3),
         (("probe", *SIMULATED, "--seconds", "3"), "bad_seconds", 2),
         (("probe", *SIMULATED, "--rounds", "1"), "bad_rounds", 2),
         (("probe", *SIMULATED, "--blocks", "0"), "bad_blocks", 2),
