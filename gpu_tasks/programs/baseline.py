@@ -59,9 +59,18 @@ def run(arguments: Namespace) -> None:
     if record.outcome is not Outcome.OK or record.energy_trust != "verified":
         found = record.reason or record.energy_trust_reason
         raise InvalidMeasurement("baseline_not_fine", f"the baseline's night: expected ok and verified, found {found}")
+    write_record(_anywhere(record), arguments.out)
+
+
+def _anywhere(record: RunRecord) -> RunRecord:
+    """``record`` without the machine that it was made on, and without the sources of that day, which change daily."""
+    provision = record.provision
+    if provision is None or provision.environment is None:
+        raise ValueError("a night that is fine has its environment")
+    environment = dataclasses.replace(provision.environment, platform="simulated")
     provenance = {"device": "simulated", "seed": SEED, "command": "python -m gpu_tasks baseline"}
-    # Not what the sources were on the day it was made: they are pinned anew with every change.
-    write_record(dataclasses.replace(record, verify_sources=None, provenance=provenance), arguments.out)
+    provision = dataclasses.replace(provision, environment=environment)
+    return dataclasses.replace(record, provision=provision, verify_sources=None, provenance=provenance)
 
 
 def night(request: RunRequest, folder: Path) -> RunRecord:
