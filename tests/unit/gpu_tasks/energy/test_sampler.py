@@ -227,6 +227,37 @@ def test_a_child_that_ends_before_it_is_stopped_is_an_error() -> None:
     assert trace.error.code == "sampler_ended"
 
 
+def test_without_a_stand_in_the_child_uses_the_real_bindings_and_says_what_is_missing() -> None:
+    running = ProcessSampler(uuid=UUID)
+    running.start()
+    error = running.stop().error
+    assert error is not None
+    no_such_gpu = {"nvml_library_not_found", "nvml_driver_not_loaded", "device_mismatch"}
+    assert error.code in no_such_gpu, "no machine has the GPU of this test"
+
+
+def test_the_first_sample_is_the_first_line_after_the_header() -> None:
+    assert not module._has_sample(b"")
+    assert not module._has_sample(f"{HEADER}\n#kind instantaneous\n1.000000,57.7".encode())
+    assert module._has_sample(f"{HEADER}\n#kind instantaneous\n1.000000,57.700,,,,,,,\n".encode())
+
+
+def test_the_child_waits_and_ends_when_its_input_is_closed_or_its_parent_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    monkeypatch.setattr(module, "_STDIN", reading)
+    before_s = time.monotonic()
+    assert module._stdin_closed(os.getppid(), 0.02) is False
+    os.write(writing, b"said to nobody\n")
+    assert module._stdin_closed(os.getppid(), 0.02) is False
+    assert time.monotonic() - before_s >= 0.04
+    assert module._stdin_closed(os.getppid() + 1, 0.0) is True
+    os.close(writing)
+    assert module._stdin_closed(os.getppid(), LONGEST_S) is True
+    os.close(reading)
+
+
 PARENT = """
 import sys, time
 from tests.unit.gpu_tasks.energy.test_sampler import child_of, sampler
