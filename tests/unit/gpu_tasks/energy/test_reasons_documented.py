@@ -133,12 +133,12 @@ def test_every_documented_code_exists() -> None:
 
 def given_everywhere() -> set[str]:
     """Constants of all programs in the places of codes; what is computed there is not of interest."""
-    found = set()
+    found: set[str] = set()
     for path in SOURCES.glob("**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and GIVERS.fullmatch(_name(node.func)):
                 argument = _code_argument(node)
-                found |= {argument.value} if isinstance(argument, ast.Constant) else set()
+                found |= {str(argument.value)} if isinstance(argument, ast.Constant) else set()
     return found | given_codes(energy_files())
 
 
