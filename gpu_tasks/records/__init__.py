@@ -58,6 +58,7 @@ from gpu_tasks.records.names import (
     GATES,
     PAYLOAD_NAME,
     PROTOCOLS,
+    STORED_PROTOCOLS,
     TELEMETRY_MOMENTS,
 )
 from gpu_tasks.records.outcomes import (
@@ -79,6 +80,7 @@ __all__ = [
     "PAYLOAD_NAME",
     "PROTOCOLS",
     "RECORDS",
+    "STORED_PROTOCOLS",
     "TELEMETRY_MOMENTS",
     "AlignedReadings",
     "AuditedReadings",

@@ -5,6 +5,7 @@ from __future__ import annotations
 DEVICE_KINDS = ("cuda", "emulated", "reference", "simulated")
 AVAILABLE_DEVICES = ("cuda", "emulated", "reference", "simulated")  # those that this version can open
 PROTOCOLS = ("classic", "audited", "interleaved")
+STORED_PROTOCOLS = (*PROTOCOLS, "trial")  # trial: the learner's original records, which nothing here measures by
 FIGURES = ("classic", "aligned", "audited", "interleaved")
 GATES = (
     "reference_load",

@@ -1,0 +1,188 @@
+"""The original records of the reversible learner, as runs of this project: three rounds and one validation each.
+
+The whole original goes along under ``provenance.original``, so that no figure of it is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpu_tasks.convert.checking import check, times_in_order
+from gpu_tasks.convert.known import LEARNER_DRAW_0, NO_GATES, name_of, record_time
+from gpu_tasks.convert.learner_checks import counter_reading, measurement_facts, qualification_facts, trial_figures
+from gpu_tasks.convert.learner_form import Energy, MeasurementRecord, QualificationRecord, Trial
+from gpu_tasks.energy.figures import summarise
+from gpu_tasks.records import (
+    FORMAT,
+    DeviceFingerprint,
+    EnvironmentFingerprint,
+    IdleWindow,
+    KernelIdentity,
+    Outcome,
+    ProvisionRecord,
+    RoundRecord,
+    RunRecord,
+    RunRequest,
+    ValidationRecord,
+    WindowEdge,
+    from_json,
+    run_id_for,
+)
+
+WORKLOAD, PROTOCOL, PAYLOAD = "learner", "trial", "learner-record"
+NOT_RECORDED = "not recorded"
+KERNEL = KernelIdentity("original", None, None, [])
+TIMES = "everything carries the time at which the original run ended: it kept no other"
+COUNTS = (
+    "the original read no labels of the queries: its predictions are those of a CPU run, byte for byte, and the counts "
+    "are that run's"
+)
+
+
+def convert_measurement(content: dict[str, Any], source: str) -> RunRecord:
+    """Check and convert a measurement; raises ``BadInput`` naming ``source`` and field."""
+    record = from_json(json.dumps(content), MeasurementRecord, source)
+    result = record.result
+    times = [("$.result.completed_at_utc", result.completed_at_utc), ("$.finished_at_utc", record.finished_at_utc)]
+    times_in_order(source, times)
+    check(source, measurement_facts(record))
+    name = name_of("learner-measure", result.energy.hardware.uuid, result.completed_at_utc, content)
+    return _run(result.energy, name, result.completed_at_utc, result.input_archive_sha256, content)
+
+
+def convert_qualification(content: dict[str, Any], source: str) -> RunRecord:
+    """Check and convert a qualification; raises ``BadInput`` naming ``source`` and field."""
+    record = from_json(json.dumps(content), QualificationRecord, source)
+    times_in_order(source, [("$.completed_at_utc", record.completed_at_utc)])
+    check(source, qualification_facts(record))
+    name = name_of("learner-qualification", record.energy.hardware.uuid, record.completed_at_utc, content)
+    return _run(record.energy, name, record.completed_at_utc, None, content)
+
+
+def _run(
+    energy: Energy, name: str, completed_at: str, archive_sha256: str | None, content: dict[str, Any]
+) -> RunRecord:
+    now = record_time(completed_at)
+    validations = [_validation(energy, now, archive_sha256)]
+    rounds = [_round(trial, energy.hardware.uuid, now) for trial in energy.trials]
+    return RunRecord(
+        kind="run",
+        format=FORMAT,
+        created_at=now,
+        started_at=now,
+        completed_at=now,
+        outcome=Outcome.OK,
+        reason=None,
+        request=_request(energy, name, now),
+        provision=_provision(energy, now),
+        verify_sources=None,
+        verify_payload=None,
+        kernel=KERNEL,
+        validations=validations,
+        rounds=rounds,
+        summary=summarise(len(validations), validations, len(rounds), rounds),
+        energy_trust="unverified",
+        energy_trust_reason=NO_GATES,
+        provenance={"source": name, "times": TIMES, "counts": COUNTS, "original": content},
+    )
+
+
+def _request(energy: Energy, name: str, now: str) -> RunRequest:
+    return RunRequest(
+        accepted_at=now,
+        workload=WORKLOAD,
+        dag_id="import",
+        dag_run_id=name,
+        run_id=run_id_for("import", name),
+        trigger="import",
+        logical_date=None,
+        device="cuda",
+        variant=None,
+        payload=PAYLOAD,
+        draws=[LEARNER_DRAW_0.draw],
+        rounds=len(energy.trials),
+        repeats=energy.repeats_per_trial,
+        protocol=PROTOCOL,
+        label=None,
+        note=None,
+    )
+
+
+def _provision(energy: Energy, now: str) -> ProvisionRecord:
+    hardware, software = energy.hardware, energy.software
+    packages = {"torch": software.torch, "numpy": software.numpy, "nvidia-ml-py": software.nvidia_ml_py}
+    return ProvisionRecord(
+        kind="provision",
+        created_at=now,
+        outcome=Outcome.OK,
+        reason=None,
+        workload=WORKLOAD,
+        requested_device="cuda",
+        device=DeviceFingerprint(
+            kind="cuda",
+            name=hardware.gpu,
+            uuid=hardware.uuid,
+            memory_total_bytes=hardware.total_memory_bytes,
+            multiprocessors=None,
+            compute_capability=None,
+            energy_counter=True,
+            energy_counter_reason=None,
+        ),
+        environment=EnvironmentFingerprint(software.python, NOT_RECORDED, hardware.driver, software.cuda, packages),
+        kernel=KERNEL,
+    )
+
+
+def _validation(energy: Energy, now: str, archive_sha256: str | None) -> ValidationRecord:
+    known = LEARNER_DRAW_0
+    return ValidationRecord(
+        kind="validation",
+        created_at=now,
+        outcome=Outcome.OK,
+        reason=None,
+        workload=WORKLOAD,
+        payload=PAYLOAD,
+        device_uuid=energy.hardware.uuid,
+        draw=known.draw,
+        dataset_seed=known.dataset_seed,
+        payload_sha256=archive_sha256,
+        total=known.total,
+        agreed=known.total,
+        device_correct=known.correct,
+        reference_correct=known.correct,
+        predictions_int32_sha256=known.int32_sha256,
+        mismatches=[],
+        replays_equal_eager=[energy.repeat_predictions_equal],
+        scratch_poisoned_before_eager_and_each_replay=None,
+        captured_graph_reused_across_changed_inputs=None,
+        intermediate_floats_equal_reference_bitwise=None,
+        duration_s=None,
+    )
+
+
+def _round(trial: Trial, device_uuid: str, now: str) -> RoundRecord:
+    figures = trial_figures(trial)
+    before, after = trial.idle_before, trial.idle_after
+    return RoundRecord(
+        kind="round",
+        created_at=now,
+        outcome=Outcome.OK,
+        reason=None,
+        workload=WORKLOAD,
+        payload=PAYLOAD,
+        device_uuid=device_uuid,
+        round=trial.trial,
+        arm="candidate",
+        protocol=PROTOCOL,
+        repeats=trial.invocations,
+        valid=True,
+        cuda_ms=trial.cuda_ms_per_task,
+        **vars(figures),
+        measurement_start=WindowEdge(**vars(counter_reading(trial.active.start))),
+        measurement_end=WindowEdge(**vars(counter_reading(trial.active.end))),
+        idle_before=IdleWindow(counter_reading(before.start), counter_reading(before.end), before.average_power_w),
+        idle_after=IdleWindow(counter_reading(after.start), counter_reading(after.end), after.average_power_w),
+        cuda_ms_reason=None,
+        energy_reason=None,
+    )
