@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Column, DateTime, Double, Identity, Integer, MetaData, Text
+from sqlalchemy import CheckConstraint, Column, DateTime, Double, Identity, Integer, MetaData, Table, Text
+
+from gpu_tasks.records import Outcome
 
 metadata = MetaData(
     naming_convention={
@@ -16,20 +18,29 @@ metadata = MetaData(
     }
 )
 
-OUTCOMES = (
-    "ok",
-    "regression",
-    "bad_input",
-    "invalid_measurement",
-    "verification_mismatch",
-    "infrastructure_failure",
-)
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
 VERDICTS = ("ok", "inconclusive", *OUTCOMES[1:])
+EXIT_CODES = {"inconclusive": 0} | {outcome.value: outcome.exit_code for outcome in Outcome}
 CHECK_VERDICTS = ("ok", "regressed", "improved", "inconclusive", "invalid", "unavailable")
 TRIGGERS = ("scheduled", "manual", "backfill", "import")
 ENERGY_TRUST = ("verified", "failed", "unverified", "unavailable")
 POWER_KINDS = ("instantaneous", "average")
 DIRECTIONS = ("lower", "higher", "changed")
+UNITS = (
+    *("predictions", "mJ", "J", "ms", "s", "W", "ratio", "ratio - 1", "J per 10^12 operations"),
+    *("rounds", "nights", "processes", "versions"),
+)
+"""Of figures that are compared: one word a unit, so that 990 ns never meets 1.1 us."""
+ALERT_DIRECTIONS = (*DIRECTIONS, "missing")
+ALERT_STATES = ("open", "acknowledged", "muted", "resolved")
+ALERT_EVENTS = (
+    *("opened", "seen_again", "acknowledged", "muted", "mute_ended", "resolved", "reopened"),
+    *("notified", "notification_failed"),
+)
+WITHDRAWAL_SCOPES = ("energy", "all")
+
+BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id", "energy_trust")
+"""What a baseline takes from its run; foreign keys over these columns keep the two from contradicting each other."""
 TIMESTAMP = DateTime(timezone=True)
 DOUBLE: Double[float] = Double()
 
@@ -65,3 +76,29 @@ def one_of(column: str, words: tuple[str, ...]) -> CheckConstraint:
 def sha256(column: str) -> CheckConstraint:
     """The column holds 64 lower-case hexadecimal digits."""
     return CheckConstraint(f"{column} ~ '^[0-9a-f]{{64}}$'", name=column)
+
+
+def not_blank(name: str, *columns: str) -> CheckConstraint:
+    """Each of the columns that is not NULL says something."""
+    return CheckConstraint(" AND ".join(f"btrim({column}) <> ''" for column in columns), name=name)
+
+
+def together(name: str, *columns: str) -> CheckConstraint:
+    """The columns are all there or all NULL."""
+    return CheckConstraint(f"num_nulls({', '.join(columns)}) IN (0, {len(columns)})", name=name)
+
+
+def json_kind(column: str, kind: str) -> CheckConstraint:
+    """The column holds a JSON ``kind``: object or array."""
+    return CheckConstraint(f"jsonb_typeof({column}) = '{kind}'", name=f"{column}_{kind}")
+
+
+def refuse_infinities(table: Table) -> None:
+    """No figure of ``table`` is infinite or NaN, which PostgreSQL sorts after infinity: what there is none of is NULL.
+
+    One constraint over all of them, so that a figure added later cannot be forgotten.
+    """
+    names = ", ".join(column.name for column in table.columns if isinstance(column.type, Double))
+    if names:
+        largest, smallest = (f"{function}({names})" for function in ("greatest", "least"))
+        table.append_constraint(CheckConstraint(f"{largest} < 'Infinity' AND {smallest} > '-Infinity'", name="finite"))

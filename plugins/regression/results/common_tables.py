@@ -14,8 +14,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from gpu_tasks.records import DEVICE_KINDS
-from regression.results.columns import key, metadata, one_of, optional, required, sha256
+from gpu_tasks.records import DEVICE_KINDS, PAYLOAD_NAME
+from regression.results.columns import json_kind, key, metadata, not_blank, one_of, optional, required, sha256
 
 device = Table(
     "device",
@@ -29,6 +29,9 @@ device = Table(
     optional("compute_capability", Text, "CUDA compute capability, for example 8.0, as first seen"),
     one_of("kind", DEVICE_KINDS),
     UniqueConstraint("kind", "uuid", "name"),
+    not_blank("names", "uuid", "name"),
+    CheckConstraint("least(memory_total_bytes, multiprocessors) > 0", name="size"),
+    CheckConstraint("compute_capability ~ '^[0-9]+[.][0-9]+$'", name="compute_capability"),
     comment="Devices that runs were made on, one row a board and model",
 )
 
@@ -48,6 +51,7 @@ environment = Table(
     optional("cuda", Text, "Version of CUDA"),
     required("packages", JSONB, "Installed packages: name to version"),
     UniqueConstraint("environment_id", "environment_class"),
+    json_kind("packages", "object"),
     sha256("fingerprint_sha256"),
     comment="Software environments that runs were made in, one row a distinct set of versions",
 )
@@ -61,6 +65,7 @@ source_state = Table(
     required("sources", JSONB, "Every pinned source file: path to the sha256 found"),
     sha256("fingerprint_sha256"),
     sha256("sources_sha256"),
+    json_kind("sources", "object"),
     comment="States of the pinned sources (GPU programs and kernels) that runs were made with",
 )
 
@@ -71,6 +76,7 @@ payload = Table(
     required("name", Text, "Name of the set of frozen draws"),
     required("manifest_sha256", Text, "sha256 of its manifest"),
     UniqueConstraint("name", "manifest_sha256"),
+    CheckConstraint(f"name ~ '^{PAYLOAD_NAME}$'", name="name"),
     sha256("manifest_sha256"),
     comment="Named sets of frozen draws",
 )

@@ -46,7 +46,12 @@ def downgrade(engine: Engine, revision: str) -> None:
 
 def run_sql(name: str) -> None:
     """Run one SQL file that lies beside the migrations; for use in a migration."""
-    op.get_bind().exec_driver_sql((MIGRATIONS / "versions" / name).read_text(encoding="utf-8"))
+    _run_file(op.get_bind(), MIGRATIONS / "versions" / name)
+
+
+def _run_file(connection: Connection, path: Path) -> None:
+    """Hand the whole file to PostgreSQL as it is; without parameters, a per cent sign is one."""
+    connection.exec_driver_sql(path.read_text(encoding="utf-8"), execution_options={"no_parameters": True})
 
 
 def _become_owner(connection: Connection) -> None:
@@ -79,4 +84,4 @@ def _drop_views(connection: Connection) -> None:
 
 def _create_views(connection: Connection) -> None:
     for path in _view_files():
-        connection.exec_driver_sql(path.read_text(encoding="utf-8"))
+        _run_file(connection, path)

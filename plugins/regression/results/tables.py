@@ -1,7 +1,8 @@
 """The tables of the results database: the one definition in Python (SQLAlchemy Core).
 
-Migrations under ``sql/migrations`` make them; a test compares the two. Units are in the names, times are
-``timestamptz``, a figure that could not be had is NULL with a reason beside it.
+Runs, their validations and their rounds are here; the other tables in the modules this one takes them from. Migrations
+under ``sql/migrations`` make them; a test compares the two. Units are in the names, times are ``timestamptz``, a figure
+that could not be had is NULL with a reason beside it, and none is infinite or NaN.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     ForeignKey,
-    ForeignKeyConstraint,
     Index,
     Integer,
     SmallInteger,
@@ -22,22 +22,27 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
+from gpu_tasks.records import STORED_PROTOCOLS
+from regression.results.alert_tables import alert, alert_event
 from regression.results.columns import (
-    CHECK_VERDICTS,
-    DIRECTIONS,
+    BASELINE_KEY_OF_RUN,
     DOUBLE,
     ENERGY_TRUST,
+    EXIT_CODES,
     OUTCOMES,
     TIMESTAMP,
     TRIGGERS,
     VERDICTS,
-    key,
+    json_kind,
     metadata,
+    not_blank,
     one_of,
     optional,
     reason_columns,
+    refuse_infinities,
     required,
     sha256,
+    together,
 )
 from regression.results.common_tables import device, environment, payload, payload_draw, source_state
 from regression.results.energy_tables import (
@@ -48,9 +53,7 @@ from regression.results.energy_tables import (
     telemetry_gate,
     telemetry_trace,
 )
-
-# What a baseline takes from its run; foreign keys over these columns keep the two from contradicting each other.
-BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id", "energy_trust")
+from regression.results.judgement_tables import baseline, check_result, withdrawal
 
 run = Table(
     "run",
@@ -119,6 +122,10 @@ run = Table(
     one_of("outcome", OUTCOMES),
     one_of("energy_trust", ENERGY_TRUST),
     one_of("verdict", VERDICTS),
+    one_of("protocol", STORED_PROTOCOLS),
+    not_blank("names", "dag_id", "dag_run_id", "workload"),
+    json_kind("params", "object"),
+    json_kind("provenance", "object"),
     sha256("record_sha256"),
     sha256("kernel_ptx_sha256"),
     CheckConstraint("outcome = 'ok' OR reason_code IS NOT NULL", name="reason"),
@@ -129,6 +136,16 @@ run = Table(
     CheckConstraint("draws_validated BETWEEN 0 AND draws_expected", name="draws_validated"),
     CheckConstraint("rounds_valid BETWEEN 0 AND rounds_expected", name="rounds_valid"),
     CheckConstraint("exit_code BETWEEN 0 AND 5 AND (verdict IS NULL) = (exit_code IS NULL)", name="exit_code"),
+    CheckConstraint(
+        f"exit_code = CASE verdict {' '.join(f'WHEN {word!r} THEN {code}' for word, code in EXIT_CODES.items())} END",
+        name="verdict_exit_code",
+    ),
+    CheckConstraint("least(cuda_ms_median, wall_ms_median) > 0", name="times"),
+    CheckConstraint("gross_mj_median >= 0", name="gross_mj_median"),
+    together("adjusted_mj", "adjusted_mj_median", "adjusted_mj_min", "adjusted_mj_max", "negative_adjusted_rounds"),
+    CheckConstraint("adjusted_mj_median BETWEEN adjusted_mj_min AND adjusted_mj_max", name="adjusted_mj_median"),
+    CheckConstraint("adjusted_mj_sample_sd >= 0", name="adjusted_mj_sample_sd"),
+    CheckConstraint("negative_adjusted_rounds BETWEEN 0 AND rounds_valid", name="negative_adjusted_rounds"),
     CheckConstraint("inject IS NULL OR btrim(inject) <> '' AND seed IS NOT NULL", name="inject"),
     CheckConstraint("seed >= 0", name="seed"),
     comment="Runs: one row a night, a manual run, a backfill or an imported record",
@@ -161,7 +178,12 @@ validation = Table(
     CheckConstraint("(total IS NULL) = (agreed IS NULL) AND agreed BETWEEN 0 AND total", name="agreed"),
     CheckConstraint("device_correct BETWEEN 0 AND total", name="device_correct"),
     CheckConstraint("reference_correct BETWEEN 0 AND total", name="reference_correct"),
+    CheckConstraint("outcome <> 'ok' OR agreed = total", name="all_agreed"),
+    CheckConstraint("jsonb_array_length(mismatches) = total - agreed", name="mismatches"),
     CheckConstraint("draw >= 0", name="draw"),
+    CheckConstraint("duration_s >= 0", name="duration_s"),
+    json_kind("mismatches", "array"),
+    not_blank("case_name", "case_name"),
     sha256("payload_sha256"),
     sha256("predictions_int32_sha256"),
     comment="Validations: the device's predictions against the frozen ones, one row a draw",
@@ -200,6 +222,8 @@ round_ = Table(
     required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
     one_of("outcome", OUTCOMES),
+    one_of("protocol", STORED_PROTOCOLS),
+    not_blank("arm", "arm"),
     CheckConstraint("NOT valid OR outcome = 'ok'", name="valid"),
     CheckConstraint("valid OR reason_code IS NOT NULL", name="reason"),
     CheckConstraint("repeats > 0", name="repeats"),
@@ -207,82 +231,25 @@ round_ = Table(
     CheckConstraint("NOT valid OR (cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)", name="cuda_ms_reason"),
     CheckConstraint("NOT valid OR wall_ms > 0", name="wall_ms"),
     CheckConstraint("NOT valid OR gross_mj >= 0", name="gross_mj"),
+    CheckConstraint("NOT valid OR (adjusted_mj IS NULL) = (energy_reason_code IS NOT NULL)", name="energy_reason"),
+    CheckConstraint("NOT valid OR least(idle_before_w, idle_after_w, average_power_w) >= 0", name="power"),
     CheckConstraint("round >= 0", name="round"),
     CheckConstraint("tick_period_s > 0", name="tick_period_s"),
     CheckConstraint("read_latency_s >= 0", name="read_latency_s"),
     CheckConstraint("num_nulls(counter_j, integrated_j, meters_relative_difference) IN (0, 3)", name="meters"),
     CheckConstraint("power_integral_mj IS NULL OR counter_j IS NOT NULL", name="power_integral_mj"),
+    CheckConstraint("meters_relative_difference >= -1", name="meters_relative_difference"),
     CheckConstraint("jsonb_typeof(earlier_attempts) = 'array'", name="earlier_attempts"),
+    json_kind("counters", "object"),
     comment="Measurement rounds: derived figures and the raw counter readings they come from",
 )
 
-baseline = Table(
-    "baseline",
-    metadata,
-    key("baseline_id", "Key"),
-    required("workload", Text, "Workload"),
-    required("payload_id", Integer, "Payload", ForeignKey("payload.payload_id")),
-    required("device_id", Integer, "Device", ForeignKey("device.device_id")),
-    required("protocol", Text, "Measurement protocol"),
-    required("environment_id", Integer, "Environment of the accepted run"),
-    required("environment_class", Text, "Versions that start a new baseline when they change, of that environment"),
-    required("run_id", UUID(as_uuid=False), "The accepted run"),
-    required("for_agreement", Boolean, "Whether predictions are compared with it (on every device)"),
-    required("for_time", Boolean, "Whether times are compared with it (same device only)"),
-    required("for_energy", Boolean, "Whether energies are compared with it (same device only)"),
-    required("energy_trust", Text, "Trust in the energy of the accepted run"),
-    required("accepted_by", Text, "Who accepted it"),
-    required("accepted_at", TIMESTAMP, "When it was accepted (UTC)", server_default=text("now()")),
-    required("reason", Text, "Why it was accepted"),
-    optional("retired_at", TIMESTAMP, "When it stopped being current (UTC); NULL while it is"),
-    ForeignKeyConstraint(
-        ["run_id", *BASELINE_KEY_OF_RUN],
-        [f"run.{name}" for name in ("run_id", *BASELINE_KEY_OF_RUN)],
-        "baseline_run_fk",
-    ),
-    ForeignKeyConstraint(
-        ["environment_id", "environment_class"], ["environment.environment_id", "environment.environment_class"]
-    ),
-    Index(
-        "baseline_current_key",
-        *("workload", "payload_id", "device_id", "protocol", "environment_class"),
-        unique=True,
-        postgresql_where=text("retired_at IS NULL"),
-    ),
-    CheckConstraint("retired_at >= accepted_at", name="retired_at"),
-    CheckConstraint("for_agreement OR for_time OR for_energy", name="purpose"),
-    CheckConstraint("NOT for_energy OR energy_trust <> 'failed'", name="energy_trust"),
-    CheckConstraint("btrim(accepted_by) <> '' AND btrim(reason) <> ''", name="reason"),
-    comment="Accepted runs that others are compared with; at most one current one a key",
-)
-
-check_result = Table(
-    "check_result",
-    metadata,
-    required("run_id", UUID(as_uuid=False), "Run", ForeignKey("run.run_id"), primary_key=True),
-    required("check_name", Text, "agreement, energy, ...", primary_key=True),
-    required("step", SmallInteger, "0: first look; 1 and later: after confirmation rounds", primary_key=True),
-    required("verdict", Text, "ok, regressed, improved, inconclusive, invalid or unavailable"),
-    required("metric", Text, "What was compared"),
-    required("unit", Text, "Unit of the figures"),
-    optional("value", DOUBLE, "Figure of this run"),
-    optional("baseline_value", DOUBLE, "Figure of the baseline"),
-    optional("baseline_low", DOUBLE, "Lower edge of the baseline's spread"),
-    optional("baseline_high", DOUBLE, "Upper edge of the baseline's spread"),
-    optional("direction", Text, "Where the figure went: lower, higher or changed"),
-    required("reason_code", Text, "Documented snake_case word for the verdict's reason"),
-    required("reason", Text, "One line for people"),
-    required("details", JSONB, "Everything else the check found"),
-    optional("baseline_id", Integer, "Baseline compared with", ForeignKey("baseline.baseline_id")),
-    required("checked_at", TIMESTAMP, "When the check ran (UTC)", server_default=text("now()")),
-    one_of("verdict", CHECK_VERDICTS),
-    one_of("direction", DIRECTIONS),
-    CheckConstraint("baseline_low <= baseline_high", name="baseline_spread"),
-    CheckConstraint("step >= 0", name="step"),
-    comment="Verdicts of the checks of each run",
-)
+for _table in metadata.tables.values():
+    refuse_infinities(_table)
 
 __all__ = [
+    "alert",
+    "alert_event",
     "baseline",
     "check_result",
     "device",
@@ -300,4 +267,5 @@ __all__ = [
     "telemetry_gate",
     "telemetry_trace",
     "validation",
+    "withdrawal",
 ]

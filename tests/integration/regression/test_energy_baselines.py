@@ -156,7 +156,7 @@ def test_a_shipped_record_does_not_take_the_place_of_a_users_baseline(database: 
     ensure_first_baselines(database.writer, tmp_path)
     with database.reader.connect() as connection:
         assert connection.execute(text("SELECT baseline_id FROM baseline")).scalars().all() == [users]
-    with database.writer.begin() as connection:
+    with database.admin.begin() as connection:
         connection.execute(text("UPDATE baseline SET accepted_by = :by"), {"by": FIRST_BASELINE_BY})
     ensure_first_baselines(database.writer, tmp_path)  # an older one that was shipped gives way
     newest = one(database, "SELECT dag_run_id FROM baseline_current")
