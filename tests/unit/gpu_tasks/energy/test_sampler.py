@@ -370,8 +370,9 @@ def test_a_gpu_that_is_not_ready_is_asked_again_for_half_a_second() -> None:
     assert 0.5 < nvml.clock.now() - start_s < 1.0
 
 
-def test_samples_that_run_backwards_are_no_trace() -> None:
-    later, earlier = Sample(2.0, 1.0), Sample(1.0, 1.0)
+@pytest.mark.parametrize("time_s", [1.0, 2.0])
+def test_samples_that_run_backwards_or_stand_still_are_no_trace(time_s: float) -> None:
+    later, earlier = Sample(2.0, 1.0), Sample(time_s, 1.0)
     text = "".join(f"{line}\n" for line in (HEADER, *map(module.csv_line, (later, earlier))))
     samples, _, error = module._parsed(text.encode())
     assert samples == [later]
