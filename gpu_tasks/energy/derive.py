@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gpu_tasks.energy.figures import idle_power_w, round_figures
 from gpu_tasks.energy.interleaved import interleaved_figures, segment_times_ms
@@ -58,7 +58,13 @@ def _derived(
 ) -> EnergyMeasurement:
     around = Surroundings(energy.tick_period_s, energy.wander)
     if energy.segments:
-        return dataclasses.replace(energy, figures=interleaved_figures(energy.segments, around))
+        first_s, last_s = span_s(energy)
+        counter_j = (energy.segments[-1].end.energy_mj - energy.segments[0].start.energy_mj) / 1000
+        return dataclasses.replace(
+            energy,
+            figures=interleaved_figures(energy.segments, around),
+            meters=_meters(energy, lambda samples: _both(counter_j, integrate_j(samples, first_s, last_s), None)),
+        )
     first, last = _reading(start), _reading(end)
     aligned = energy.aligned
     if first is None or last is None or before is None or after is None or aligned is None:
@@ -73,7 +79,7 @@ def _derived(
         audited=audited,
         figures=window_figures(repeats, first, last, before, after, aligned=aligned, audited=audited, around=around),
         sham=_sham(energy.sham) if energy.sham else None,
-        meters=_meters(repeats, aligned, energy),
+        meters=_meters(energy, lambda samples: _around_work(repeats, aligned, samples)),
     )
 
 
@@ -94,33 +100,32 @@ def _sham(sham: ShamWindow) -> ShamWindow:
     return dataclasses.replace(sham, idle_before=before, idle_after=after, adjusted_mj=adjusted)
 
 
-def _meters(replays: int, aligned: AlignedReadings, energy: EnergyMeasurement) -> MeterComparison | None:
-    """Both meters from the step before the work to the first one after it; None where the samples do not cover it."""
+def _meters(
+    energy: EnergyMeasurement, compare: Callable[[Sequence[Sample]], MeterComparison]
+) -> MeterComparison | None:
+    """Both meters, compared where the samples reach; None where they do not: the sampling gate says why."""
     if energy.trace is None or energy.trace.error is not None:
         return None
-    samples = read_samples(energy.trace)
     try:
-        return _compared(replays, aligned, samples)
-    except InvalidMeasurement:  # the samples end early: the sampling gate says so
+        return compare(read_samples(energy.trace))
+    except InvalidMeasurement:
         return None
 
 
-def _compared(replays: int, aligned: AlignedReadings, samples: Sequence[Sample]) -> MeterComparison:
-    times = [edge_time_s(edge) for edge in (aligned.active_start, aligned.tail_start)]
-    counter_j = (aligned.tail_start.energy_mj - aligned.active_start.energy_mj) / 1000
-    integrated_j = integrate_j(samples, *times)
-    whole = [edge_time_s(aligned.active_start), edge_time_s(aligned.active_end)]
+def _around_work(replays: int, aligned: AlignedReadings, samples: Sequence[Sample]) -> MeterComparison:
+    """From the step before the work to the first one after it; and the adjusted energy by sampled power alone."""
+    start, tail, end = (edge_time_s(e) for e in (aligned.active_start, aligned.tail_start, aligned.active_end))
     idle = []
     for edges in (aligned.idle_before, aligned.idle_after):
         window = edge_time_s(edges[0]), edge_time_s(edges[-1])
         idle.append(integrate_j(samples, *window) / (window[1] - window[0]))
-    above_j = integrate_j(samples, *whole) - statistics.mean(idle) * (whole[1] - whole[0])
-    return MeterComparison(
-        counter_j=counter_j,
-        integrated_j=integrated_j,
-        relative_difference=integrated_j / counter_j - 1,
-        power_integral_mj=1000 * above_j / replays,
-    )
+    above_j = integrate_j(samples, start, end) - statistics.mean(idle) * (end - start)
+    counter_j = (aligned.tail_start.energy_mj - aligned.active_start.energy_mj) / 1000
+    return _both(counter_j, integrate_j(samples, start, tail), 1000 * above_j / replays)
+
+
+def _both(counter_j: float, integrated_j: float, power_integral_mj: float | None) -> MeterComparison:
+    return MeterComparison(counter_j, integrated_j, integrated_j / counter_j - 1, power_integral_mj)
 
 
 def _reading(edge: WindowEdge | None) -> CounterReading | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gpu_tasks.energy.bands import Band
 from gpu_tasks.energy.derive import span_s
+from gpu_tasks.energy.interleaved import SHAM
 from gpu_tasks.energy.trace import largest_gap_s, read_samples
 from gpu_tasks.records import GATES, GateResult, Reason, ReferenceLoad, RoundRecord, TelemetryRecord
 
@@ -81,15 +82,24 @@ def _meters(rounds: Sequence[RoundRecord]) -> GateResult:
 
 
 def _sham(rounds: Sequence[RoundRecord]) -> GateResult:
-    shams = [r.energy.sham for r in rounds if r.energy and r.energy.sham]
+    shams = [sham for r in rounds if (sham := _sham_mj(r)) is not None]
     adjusted = [r.adjusted_mj for r in rounds if r.adjusted_mj is not None]
     if not shams or not adjusted:
         return _not_made("sham_window", "ratio", "no valid round has a window without work")
     median = statistics.median(adjusted)
-    share = max(abs(s.adjusted_mj) for s in shams) / abs(median) if median else float("inf")
+    share = max(map(abs, shams)) / abs(median) if median else float("inf")
     shown = min(share, 1e6)
     message = f"a window without work: expected at most {SHAM_SHARE:.0%} of the task's energy, found {shown:.1%}"
     return _judged("sham_window", shown, "ratio", (0.0, SHAM_SHARE), Reason("sham_window_not_empty", message))
+
+
+def _sham_mj(record: RoundRecord) -> float | None:
+    """What a round read where nothing was done: its sham window, or idle segments against each other."""
+    if record.energy is None:
+        return None
+    if record.energy.sham is not None:
+        return record.energy.sham.adjusted_mj
+    return next((f.adjusted_mj for f in record.energy.figures if f.subject == SHAM), None)
 
 
 def _spread(rounds: Sequence[RoundRecord]) -> GateResult:

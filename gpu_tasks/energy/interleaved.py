@@ -9,6 +9,7 @@ from gpu_tasks.energy.uncertainty import Stretch, Surroundings, Term, edge_time_
 from gpu_tasks.records import CounterEdge, EnergyFigure, Segment
 
 IDLE, CONTROL, BASELINE, CANDIDATE = "idle", "control", "baseline", "candidate"
+SHAM = "idle - idle"
 DIFFERENCES = ((CANDIDATE, BASELINE), (CANDIDATE, CONTROL), (BASELINE, CONTROL))
 
 
@@ -16,7 +17,8 @@ def interleaved_figures(segments: Sequence[Segment], around: Surroundings) -> li
     """Energy of each arm above idle, and the differences between arms, mJ a replay, averaged over the blocks.
 
     An arm's energy in a block is ``mean((E_k - P_idle*T_k)/N_k)`` over its segments k, with the mean power of the
-    block's idle segments. Everything is a weighted sum of segment energies, from which the uncertainty follows.
+    block's idle segments. Everything is a weighted sum of segment energies, from which the uncertainty follows. The
+    first idle segment of each block against its last, over the time of the candidate, is what nothing reads as.
     """
     idle_w = statistics.mean(_power_w(s) for s in segments if s.arm == IDLE)
     arms = {arm: _coefficients(segments, arm) for arm in (CANDIDATE, BASELINE, CONTROL)}
@@ -24,6 +26,7 @@ def interleaved_figures(segments: Sequence[Segment], around: Surroundings) -> li
     for one, other in DIFFERENCES:
         if one in wanted and other in wanted:
             wanted[f"{one} - {other}"] = [a - b for a, b in zip(arms[one], arms[other], strict=True)]
+    wanted[SHAM] = _sham_coefficients(segments, arms[CANDIDATE])
     return [_figure(subject, coefficients, segments, idle_w, around) for subject, coefficients in wanted.items()]
 
 
@@ -52,6 +55,16 @@ def _coefficients(segments: Sequence[Segment], arm: str) -> list[float]:
         charged = sum(found[k] * _seconds(segments[k]) for k in own)
         for k in idle:
             found[k] = -charged / (len(idle) * _seconds(segments[k]))
+    return found
+
+
+def _sham_coefficients(segments: Sequence[Segment], candidate: Sequence[float]) -> list[float]:
+    """The weights that the candidate gives idle segments, the second half of each block's taken off the first."""
+    found = [0.0] * len(segments)
+    for block in {s.block for s in segments}:
+        idle = [k for k, s in enumerate(segments) if s.block == block and s.arm == IDLE]
+        for k in idle:
+            found[k] = -candidate[k] if k < idle[len(idle) // 2] else candidate[k]
     return found
 
 

@@ -34,21 +34,30 @@ from gpu_tasks.records import (
 
 FIRST_REPLAYS = 100
 LATENCY_READS = 20
+SETTLE_S = 3.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The only power limit in W to measure under, and the lowest SM clock in MHz to work at; None: any."""
+
+    power_w: float | None
+    sm_clock_mhz: float | None
 
 
 @dataclass(frozen=True)
 class Bench:
     """What a round is measured with: the device (and a second one with the baseline's kernels), its instruments.
 
-    ``power_limit_w`` is the only limit to measure under (None: any). ``telemetry`` is what was learnt of the counter
-    before the rounds; without it the tick is measured here, and nothing is known of how the idle power wanders.
+    ``telemetry`` is what was learnt of the counter before the rounds; without it the tick is measured here, and
+    nothing is known of how the idle power wanders.
     """
 
     device: Device
     baseline: Device | None
     instruments: Instruments
     telemetry: TelemetryRecord | None
-    power_limit_w: float | None
+    limits: Limits
     say: Say
 
 
@@ -61,7 +70,7 @@ def measure_energy(
     """
     instruments = bench.instruments
     gpu, clock = instruments.gpu, instruments.clock
-    refuse_unfit(instruments, bench.power_limit_w)
+    refuse_unfit(instruments, bench.limits.power_w)
     replay_s = _warm_up(bench)
     latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
     tick = (bench.telemetry and bench.telemetry.tick_period_s) or tick_period_s(gpu, clock)
@@ -86,7 +95,7 @@ def measure_energy(
         trace=trace,
     )
     record = with_figures(dataclasses.replace(record, created_at=utc_now(), energy=energy))
-    return _judged(record, measured.readings, output_after())
+    return _judged(record, measured.readings, output_after(), bench.limits.sm_clock_mhz)
 
 
 class _Measured:
@@ -161,10 +170,15 @@ def _warm_up(bench: Bench) -> float:
     clock = bench.instruments.clock
     began = clock.now()
     bench.device.replay(FIRST_REPLAYS)
-    return protocols.warm_up(bench.device.replay, (clock.now() - began) / FIRST_REPLAYS, bench.instruments)
+    replay_s = protocols.warm_up(bench.device.replay, (clock.now() - began) / FIRST_REPLAYS, bench.instruments)
+    bench.say("settle", SETTLE_S)
+    clock.sleep(SETTLE_S)  # what the warm-up leaves behind is no idle power
+    return replay_s
 
 
-def _judged(record: RoundRecord, readings: list[CounterReading], wrong_output: Reason | None) -> RoundRecord:
+def _judged(
+    record: RoundRecord, readings: list[CounterReading], wrong_output: Reason | None, clock_floor_mhz: float | None
+) -> RoundRecord:
     """``record``, valid or with the reasons why it is not."""
     energy = record.energy
     if energy is None or energy.trace is None:
@@ -172,7 +186,12 @@ def _judged(record: RoundRecord, readings: list[CounterReading], wrong_output: R
     start_s, end_s = span_s(energy)
     samples = [s for s in read_samples(energy.trace) if start_s <= s.time_s <= end_s]
     reasons = invalid_reasons(
-        energy.state_before, energy.state_after, samples, readings, tick_period_s=energy.tick_period_s
+        energy.state_before,
+        energy.state_after,
+        samples,
+        readings,
+        clock_floor_mhz=clock_floor_mhz,
+        tick_period_s=energy.tick_period_s,
     )
     if wrong_output is not None:
         reasons.insert(0, wrong_output)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.registry import KernelChoice, open_device
-from gpu_tasks.energy.rounds import Bench, measure_energy
+from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.energy.windows import active_window, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.attempts import repeated
@@ -69,7 +69,8 @@ def run(arguments: Namespace) -> RoundRecord:
         if arguments.against is not None:
             baseline = opened(dataclasses.replace(kernel_choice(arguments), variant=arguments.against, ptx=()))
         with Phases(f"round {arguments.round}") as say:
-            bench = Bench(device, baseline, instruments, telemetry, arguments.power_limit, say)
+            limits = Limits(arguments.power_limit, arguments.sm_clock_floor)
+            bench = Bench(device, baseline, instruments, telemetry, limits, say)
             return _with_energy(arguments, bench, lambda: output_disagreement(device, draw, "after"))
 
 

@@ -110,6 +110,7 @@ def test_two_kernels_are_compared_in_turns_on_one_board(tmp_path: Path) -> None:
         "candidate - baseline",
         "candidate - control",
         "baseline - control",
+        "idle - idle",
     }
     difference = figures["candidate - baseline"]
     assert difference.uncertainty.low_mj > 0.05

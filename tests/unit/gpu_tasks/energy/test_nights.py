@@ -48,9 +48,12 @@ def test_a_classic_night_has_the_aligned_figure_too() -> None:
 
 
 def test_an_interleaved_night_has_a_control() -> None:
-    run = simulated_night(protocol="interleaved", rounds=2)
+    run = simulated_night(protocol="interleaved", rounds=3)
+    assert run.energy_trust == "verified"
     subjects = {f.subject: f.median_mj for f in run.summary.energy}
-    assert set(subjects) == {"candidate", "control", "candidate - control"}
+    assert set(subjects) == {"candidate", "control", "candidate - control", "idle - idle"}
+    assert abs(subjects["idle - idle"]) < 0.002
+    assert {gate.gate for gate in run.gates if gate.passed} == set(GATES)
     assert subjects["candidate"] == pytest.approx(0.586, rel=0.02)
     assert subjects["control"] == pytest.approx(8.0 * 17.05e-3, rel=0.03)
     assert run.rounds[0].cuda_ms == pytest.approx(0.01705, rel=0.02)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_tasks.energy import protocols
 from gpu_tasks.energy.counter import tick_period_s
-from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE, interleaved_figures
+from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE, SHAM, interleaved_figures
 from gpu_tasks.energy.protocols import AUDITED, CLASSIC, Plan, blocks_of, follow, interleave, warm_up
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.energy.window_figures import window_figures
@@ -158,7 +158,7 @@ def test_arms_that_are_the_same_differ_by_nothing() -> None:
     segments = interleave(arms, 4, board.instruments, random.Random(1), board.say)
     assert [s.start for s in segments[1:]] == [s.end for s in segments[:-1]]
     figures = {f.subject: f for f in interleaved_figures(segments, Surroundings(0.1, None))}
-    assert set(figures) == {CANDIDATE, BASELINE, f"{CANDIDATE} - {BASELINE}"}
+    assert set(figures) == {CANDIDATE, BASELINE, f"{CANDIDATE} - {BASELINE}", SHAM}
     difference = figures[f"{CANDIDATE} - {BASELINE}"]
     assert difference.adjusted_mj == pytest.approx(
         figures[CANDIDATE].adjusted_mj - figures[BASELINE].adjusted_mj, abs=1e-12
