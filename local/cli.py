@@ -31,7 +31,8 @@ environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGH
              NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC),
              NIGHTLY_GPU_ENVIRONMENT (cpu, or a100 for the one with torch), NIGHTLY_PAYLOADS (folder of further sets
              of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes),
-             NIGHTLY_POWER_LIMIT_W (measure energy under this power limit only)
+             NIGHTLY_POWER_LIMIT_W (measure energy under this power limit only), NIGHTLY_SM_CLOCK_FLOOR_MHZ (rounds
+             that work at a lower SM clock are invalid)
 """
 
 
@@ -78,6 +79,12 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("trigger", parents=[server, what], help="queue a run on the running stack and return")
     sql = commands.add_parser("sql", parents=[server], help="query the results as the read-only role; alone: psql")
     sql.add_argument("query", nargs="?", help="one SQL statement")
+    sql.add_argument("--name", metavar="NAME", help="a question of the cookbook, sql/queries")
+    sql.add_argument(
+        "--param", action="append", default=[], metavar="KEY=VALUE", help="a value for the question; may be repeated"
+    )
+    sql.add_argument("--list", action="store_true", help="names, titles and params of all questions")
+    sql.add_argument("--show", action="store_true", help="print the SQL of the question instead of asking it")
     form = sql.add_mutually_exclusive_group()
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="rows as CSV with a header")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="rows as a JSON array of objects")
@@ -149,6 +156,12 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
         return run_suites(home, arguments.suites, arguments.keyword)
     if arguments.command == "pin":
         return _pin(home, explain=arguments.explain)
+    if arguments.command == "sql":
+        from local.questions import asked, print_questions
+
+        if arguments.list or arguments.show:
+            return print_questions(arguments)
+        asked(arguments)  # refused before anything is made or started
     if not _inside_scheduler(home):
         environments.ensure(home, "scheduler", environments.of_gpu_tasks())
         _continue_in_scheduler(home, argv)

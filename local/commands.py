@@ -18,6 +18,7 @@ from local.errors import LauncherError, Usage
 from local.locks import exclusive
 from local.logs import show_logs
 from local.paths import Home
+from local.questions import asked
 from local.secrets import load
 from local.stack import hold
 from regression.nights.table import verdict_table
@@ -112,11 +113,14 @@ def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
 
 
 def command_sql(home: Home, arguments: argparse.Namespace) -> int:
-    """One query, or psql."""
-    if arguments.query is None and arguments.form != "table":
+    """One query, a question of the cookbook, or psql."""
+    question = asked(arguments)
+    if arguments.query is None and question is None and arguments.form != "table":
         raise Usage(f"sql --{arguments.form}: expected a query, found none")
     with hold(home, arguments.dsn, need_airflow=False) as held:
         reader = held.databases().reader
+        if question is not None:
+            return query.ask(reader, *question, arguments.form)
         if arguments.query is None:
             return query.psql(reader, [])
         return query.run(reader, arguments.query, arguments.form)

@@ -7,12 +7,14 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg2
 from sqlalchemy.engine import make_url
 
 from gpu_tasks.records import Outcome
+from local.cookbook import Question
 from local.databases import libpq_uri
 from local.errors import LauncherError, Usage
 from local.postgres import binaries
@@ -35,21 +37,33 @@ def run(dsn: str, query: str, form: str) -> int:
         raise Usage("sql: expected a statement, found nothing")
     if form == "json":
         return _print_json(dsn, query)
+    return _print_by_psql(dsn, ["-c", query], form)
+
+
+def ask(dsn: str, question: Question, values: Mapping[str, str], form: str) -> int:
+    """The same for a question of the cookbook: ``values`` are bound, by psql or by psycopg2."""
+    if form == "json":
+        return _print_json(dsn, question.bound, values)
+    variables = [word for name, value in values.items() for word in ("-v", f"{name}={value}")]
+    return _print_by_psql(dsn, [*variables, "-f", str(question.path)], form)
+
+
+def _print_by_psql(dsn: str, source: list[str], form: str) -> int:
     options = ["-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-P", "expanded=auto"]
-    status = psql(dsn, [*options, *(["--csv"] if form == "csv" else []), "-c", query])
+    status = psql(dsn, [*options, *(["--csv"] if form == "csv" else []), *source])
     if status == CONNECTION_FAILED:
         return Outcome.INFRASTRUCTURE_FAILURE.exit_code
     return Outcome.OK.exit_code if status == 0 else Outcome.BAD_INPUT.exit_code
 
 
-def _print_json(dsn: str, query: str) -> int:
+def _print_json(dsn: str, query: str, values: Mapping[str, str] | None = None) -> int:
     try:
         connection = psycopg2.connect(libpq_uri(dsn))
     except psycopg2.OperationalError as error:
         raise LauncherError(f"the results database does not answer: {str(error).strip().splitlines()[0]}") from error
     try:
         with connection.cursor() as cursor:
-            cursor.execute(query)
+            cursor.execute(query, values)
             names = [column.name for column in cursor.description or ()]
             if len(set(names)) < len(names):
                 raise Usage(f"sql --json: expected columns of different names, found {', '.join(names)}")

@@ -1,0 +1,84 @@
+-- What changed between two nights
+-- Every difference between two nights in device, environment, sources, kernel, payload, request, power limit and
+-- clocks: one row for each, none where nothing changed.
+--
+-- earlier (text): dag_run_id, run_id or date of the earlier night; empty: the one before the later one, on its device
+\if :{?earlier} \else \set earlier '' \endif
+-- later (text): dag_run_id, run_id or date of the later night; empty: the newest
+\if :{?later} \else \set later '' \endif
+-- workload (text): what was tested
+\if :{?workload} \else \set workload 'qda' \endif
+-- device (text): one board, by device_uuid or model name; empty: every one
+\if :{?device} \else \set device '' \endif
+
+WITH named AS (
+    SELECT run.*, device.kind, device.name AS device, device.uuid AS device_uuid,
+           (run.started_at AT TIME ZONE 'UTC')::date::text AS night
+    FROM run
+    LEFT JOIN device USING (device_id)
+), later AS (
+    SELECT *
+    FROM named
+    WHERE dag_run_id = :'later'
+       OR run_id::text = :'later'
+       OR :'later' IN ('', night) AND trigger <> 'import' AND workload = :'workload'
+          AND (:'device' = '' OR device_uuid = :'device' OR device = :'device')
+    ORDER BY started_at DESC
+    LIMIT 1
+), earlier AS (
+    SELECT named.*
+    FROM named, later
+    WHERE named.dag_run_id = :'earlier'
+       OR named.run_id::text = :'earlier'
+       OR :'earlier' IN ('', named.night) AND named.trigger <> 'import' AND named.workload = later.workload
+          AND named.device_id IS NOT DISTINCT FROM later.device_id AND named.started_at < later.started_at
+    ORDER BY named.started_at DESC
+    LIMIT 1
+), both_runs AS (
+    SELECT 'earlier' AS side, * FROM earlier UNION ALL SELECT 'later', * FROM later
+), facts (side, part, name, value) AS (
+    SELECT side, 'device', fact.name, fact.value
+    FROM both_runs, LATERAL (VALUES ('kind', kind), ('name', device), ('uuid', device_uuid)) AS fact (name, value)
+    UNION ALL
+    SELECT side, 'environment', fact.name, fact.value
+    FROM both_runs
+    JOIN environment USING (environment_id),
+        LATERAL (
+            VALUES ('python', python), ('platform', platform), ('driver', driver), ('cuda', cuda)
+            UNION ALL
+            SELECT 'packages.' || key, value FROM jsonb_each_text(packages)
+        ) AS fact (name, value)
+    UNION ALL
+    SELECT side, 'sources', source.key, source.value
+    FROM both_runs JOIN source_state USING (source_state_id), jsonb_each_text(sources) AS source
+    UNION ALL
+    SELECT side, 'kernel', fact.name, fact.value
+    FROM both_runs, LATERAL (VALUES ('variant', kernel_variant), ('ptx_sha256', kernel_ptx_sha256)) AS fact (name, value)
+    UNION ALL
+    SELECT side, 'payload', fact.name, fact.value
+    FROM both_runs
+    JOIN payload USING (payload_id),
+        LATERAL (VALUES ('name', payload.name), ('manifest_sha256', manifest_sha256)) AS fact (name, value)
+    UNION ALL
+    SELECT side, 'request', param.key, param.value
+    FROM both_runs, jsonb_each_text(params) AS param
+    WHERE param.key NOT IN ('accepted_at', 'dag_id', 'dag_run_id', 'run_id', 'logical_date', 'trigger', 'seed')
+    UNION ALL
+    SELECT side, 'measurement', fact.name, string_agg(DISTINCT fact.value, ', ')
+    FROM both_runs
+    JOIN round USING (run_id),
+        LATERAL (
+            SELECT key, counters -> 'state_before' ->> key
+            FROM unnest(ARRAY['power_limit_w', 'memory_clock_mhz', 'persistence_mode', 'mig_mode']) AS key
+        ) AS fact (name, value)
+    WHERE round.valid
+    GROUP BY side, fact.name
+    UNION ALL
+    SELECT side, 'measurement', 'protocol', protocol FROM both_runs
+)
+SELECT part, name, earlier.value AS earlier, later.value AS later
+FROM (SELECT * FROM facts WHERE side = 'earlier') AS earlier
+FULL JOIN (SELECT * FROM facts WHERE side = 'later') AS later USING (part, name)
+WHERE earlier.value IS DISTINCT FROM later.value
+  AND (SELECT count(*) FROM both_runs) = 2
+ORDER BY part, name;
