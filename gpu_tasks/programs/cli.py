@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_probe(programs)
     _add_plot(programs)
     _add_baseline(programs)
+    _add_convert(programs)
     _add_pin(programs)
     return parser
 
@@ -166,6 +167,13 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
         help=f"measurement protocol: {_either(PROTOCOLS)} (default: audited with an energy counter, else classic)",
     )
     parser.add_argument(
+        "--sm-clock-floor",
+        type=float,
+        default=os.environ.get("NIGHTLY_SM_CLOCK_FLOOR_MHZ"),
+        metavar="MHZ",
+        help="a round that works at a lower SM clock is invalid (default: NIGHTLY_SM_CLOCK_FLOOR_MHZ, else any)",
+    )
+    parser.add_argument(
         "--telemetry", type=Path, metavar="FILE", help="record of `telemetry --when before`: the counter's tick, drift"
     )
     parser.add_argument(
@@ -248,3 +256,10 @@ def _add_baseline(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _tool(programs, "baseline", "baseline", "Write the run record that ships for the simulated device anew.")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the record")
     _add_common(parser)
+
+
+def _add_convert(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _record_program(
+        programs, "convert", "Check a record of the systems that this project re-creates and write it as a run record."
+    )
+    parser.add_argument("record", type=Path, metavar="FILE", help="the original record, as it is")
