@@ -16,8 +16,20 @@ SELECT
     run.rounds_expected,
     run.draws_validated,
     run.draws_expected,
-    agreement.verdict AS agreement_verdict,
-    energy.verdict AS energy_verdict,
+    (
+        SELECT check_result.verdict
+        FROM check_result
+        WHERE check_result.run_id = run.run_id AND check_result.check_name = 'agreement'
+        ORDER BY check_result.step DESC
+        LIMIT 1
+    ) AS agreement_verdict,
+    (
+        SELECT check_result.verdict
+        FROM check_result
+        WHERE check_result.run_id = run.run_id AND check_result.check_name = 'energy'
+        ORDER BY check_result.step DESC
+        LIMIT 1
+    ) AS energy_verdict,
     run.energy_trust,
     run.outcome,
     run.reason_code,
@@ -40,33 +52,24 @@ SELECT
     run.run_id,
     aligned.median_mj AS aligned_mj_median,
     run.reference_joules_per_1e12_operations,
-    failed.gates AS failed_gates,
-    run.inject
+    ARRAY(
+        SELECT DISTINCT telemetry_gate.gate
+        FROM telemetry_gate
+        WHERE telemetry_gate.run_id = run.run_id AND telemetry_gate.passed IS FALSE
+        ORDER BY telemetry_gate.gate
+    ) AS failed_gates,
+    run.inject,
+    (
+        SELECT CASE WHEN bool_or(withdrawal.scope = 'all') THEN 'all' ELSE max(withdrawal.scope) END
+        FROM withdrawal
+        WHERE withdrawal.run_id = run.run_id
+    ) AS withdrawn
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
 LEFT JOIN payload ON payload.payload_id = run.payload_id
-LEFT JOIN LATERAL (
-    SELECT check_result.verdict
-    FROM check_result
-    WHERE check_result.run_id = run.run_id AND check_result.check_name = 'agreement'
-    ORDER BY check_result.step DESC
-    LIMIT 1
-) AS agreement ON TRUE
-LEFT JOIN LATERAL (
-    SELECT check_result.verdict
-    FROM check_result
-    WHERE check_result.run_id = run.run_id AND check_result.check_name = 'energy'
-    ORDER BY check_result.step DESC
-    LIMIT 1
-) AS energy ON TRUE
 LEFT JOIN run_energy AS aligned
     ON aligned.run_id = run.run_id AND aligned.figure = 'aligned' AND aligned.subject = 'candidate'
-CROSS JOIN LATERAL (
-    SELECT COALESCE(array_agg(DISTINCT telemetry_gate.gate ORDER BY telemetry_gate.gate), '{}') AS gates
-    FROM telemetry_gate
-    WHERE telemetry_gate.run_id = run.run_id AND telemetry_gate.passed IS FALSE
-) AS failed
 WHERE run.trigger <> 'import';
 
 COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
@@ -111,3 +114,4 @@ COMMENT ON COLUMN nightly.aligned_mj_median IS 'Median energy a replay without i
 COMMENT ON COLUMN nightly.reference_joules_per_1e12_operations IS 'Energy of the reference load of that night, J per 10^12 operations';
 COMMENT ON COLUMN nightly.failed_gates IS 'Telemetry gates that failed, by name; empty when none did';
 COMMENT ON COLUMN nightly.inject IS 'Effects that the simulated device was told to show; NULL: none';
+COMMENT ON COLUMN nightly.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';

@@ -1,0 +1,92 @@
+-- One row a draw a run. What it is compared with is looked up for the rows that are asked for, by the index of runs; a
+-- window over all of history would be computed whole even for last night.
+CREATE OR REPLACE VIEW validation_history AS
+SELECT
+    (run.started_at AT TIME ZONE 'UTC')::date AS night,
+    run.workload,
+    device.name AS device,
+    validation.draw,
+    validation.agreed,
+    validation.total,
+    (
+        SELECT earlier.predictions_int32_sha256 <> validation.predictions_int32_sha256
+        FROM run AS previous
+        JOIN validation AS earlier
+            ON earlier.run_id = previous.run_id AND earlier.case_name = validation.case_name
+            AND earlier.predictions_int32_sha256 IS NOT NULL
+        WHERE previous.workload = run.workload AND previous.device_id = run.device_id
+            AND previous.payload_id = run.payload_id
+            AND (previous.started_at, previous.run_id) < (run.started_at, run.run_id)
+        ORDER BY previous.started_at DESC, previous.run_id DESC
+        LIMIT 1
+    ) AS changed,
+    validation.predictions_int32_sha256,
+    validation.outcome,
+    validation.reason_code,
+    validation.reason_message,
+    validation.mismatches,
+    validation.device_correct,
+    validation.reference_correct,
+    CASE WHEN cardinality(validation.replays_equal_eager) > 0
+        THEN TRUE = ALL (validation.replays_equal_eager) END AS all_replays_equal_eager,
+    validation.floats_equal_reference,
+    validation.duration_s,
+    validation.case_name,
+    payload.name AS payload,
+    run.kernel_variant,
+    environment.environment_class,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    (
+        SELECT previous.run_id
+        FROM run AS previous
+        JOIN validation AS earlier
+            ON earlier.run_id = previous.run_id AND earlier.case_name = validation.case_name
+            AND earlier.predictions_int32_sha256 IS NOT NULL
+        WHERE previous.workload = run.workload AND previous.device_id = run.device_id
+            AND previous.payload_id = run.payload_id
+            AND (previous.started_at, previous.run_id) < (run.started_at, run.run_id)
+        ORDER BY previous.started_at DESC, previous.run_id DESC
+        LIMIT 1
+    ) AS previous_run_id,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+FROM run
+JOIN validation ON validation.run_id = run.run_id
+LEFT JOIN device ON device.device_id = run.device_id
+LEFT JOIN payload ON payload.payload_id = run.payload_id
+LEFT JOIN environment ON environment.environment_id = run.environment_id;
+
+COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
+COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';
+COMMENT ON COLUMN validation_history.workload IS 'What was tested';
+COMMENT ON COLUMN validation_history.device IS 'Model name of the device';
+COMMENT ON COLUMN validation_history.draw IS 'Number of the draw, where the case is one';
+COMMENT ON COLUMN validation_history.agreed IS 'Predictions equal to the frozen ones; NULL when the draw could not be run';
+COMMENT ON COLUMN validation_history.total IS 'Predictions made';
+COMMENT ON COLUMN validation_history.changed IS 'Whether any prediction differs from the previous run of that device and draw; NULL: nothing to compare';
+COMMENT ON COLUMN validation_history.predictions_int32_sha256 IS 'sha256 of the predictions as little-endian int32';
+COMMENT ON COLUMN validation_history.outcome IS 'Class of outcome: regression when a prediction or a replay differs';
+COMMENT ON COLUMN validation_history.reason_code IS 'Word for why the outcome is not ok';
+COMMENT ON COLUMN validation_history.reason_message IS 'Line for why the outcome is not ok';
+COMMENT ON COLUMN validation_history.mismatches IS 'Every prediction that differs: index, expected, found';
+COMMENT ON COLUMN validation_history.device_correct IS 'Predictions of the device equal to the true label';
+COMMENT ON COLUMN validation_history.reference_correct IS 'Frozen predictions equal to the true label';
+COMMENT ON COLUMN validation_history.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run; NULL: none made';
+COMMENT ON COLUMN validation_history.floats_equal_reference IS 'Whether intermediate floats equal the reference bit by bit';
+COMMENT ON COLUMN validation_history.duration_s IS 'Time the draw took, s';
+COMMENT ON COLUMN validation_history.case_name IS 'What was validated, for example draw-03';
+COMMENT ON COLUMN validation_history.payload IS 'Name of the set of frozen draws';
+COMMENT ON COLUMN validation_history.kernel_variant IS 'Variant of the kernels that ran';
+COMMENT ON COLUMN validation_history.environment_class IS 'Versions that start a new baseline when they change';
+COMMENT ON COLUMN validation_history.trigger IS 'scheduled, manual, backfill or import';
+COMMENT ON COLUMN validation_history.device_kind IS 'cuda, emulated, reference or simulated';
+COMMENT ON COLUMN validation_history.device_uuid IS 'Identity of the board or machine';
+COMMENT ON COLUMN validation_history.started_at IS 'When the run began (UTC)';
+COMMENT ON COLUMN validation_history.previous_run_id IS 'Latest earlier run of the same workload, payload and device that has predictions of the draw';
+COMMENT ON COLUMN validation_history.dag_id IS 'Airflow DAG';
+COMMENT ON COLUMN validation_history.dag_run_id IS 'Airflow DAG run';
+COMMENT ON COLUMN validation_history.run_id IS 'Key of the run in every table';
