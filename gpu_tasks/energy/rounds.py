@@ -14,11 +14,13 @@ from gpu_tasks.energy.counter import read_latency_s, tick_period_s
 from gpu_tasks.energy.derive import span_s, with_figures
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL
-from gpu_tasks.energy.invalidation import invalid_reasons
+from gpu_tasks.energy.invalidation import invalid_reasons, window_reasons
 from gpu_tasks.energy.preflight import refuse_unfit
 from gpu_tasks.energy.protocols import PLANS, Replay, Say
 from gpu_tasks.energy.trace import read_samples
+from gpu_tasks.energy.uncertainty import edge_time_s
 from gpu_tasks.records import (
+    CounterEdge,
     CounterReading,
     EnergyMeasurement,
     GpuState,
@@ -70,7 +72,7 @@ def measure_energy(
     """
     instruments = bench.instruments
     gpu, clock = instruments.gpu, instruments.clock
-    refuse_unfit(instruments, bench.limits.power_w)
+    refuse_unfit(instruments, _expected_power_limit_w(bench))
     replay_s = _warm_up(bench)
     latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
     tick = (bench.telemetry and bench.telemetry.tick_period_s) or tick_period_s(gpu, clock)
@@ -164,6 +166,14 @@ class _Measured:
 _NO_EVENTS = Reason("no_device_events", "a segment has no time by the device's own events")
 
 
+def _expected_power_limit_w(bench: Bench) -> float | None:
+    """The limit that was asked for, else the one that the known load ran under: figures of a run are of one limit."""
+    if bench.limits.power_w is not None:
+        return bench.limits.power_w
+    state = bench.telemetry.state_before if bench.telemetry else None
+    return state.power_limit_w if state else None
+
+
 def _warm_up(bench: Bench) -> float:
     """Seconds a replay takes once the GPU is warm."""
     bench.say("warm up", protocols.WARM_UP_S)
@@ -193,12 +203,35 @@ def _judged(
         clock_floor_mhz=clock_floor_mhz,
         tick_period_s=energy.tick_period_s,
     )
+    reasons += _window_reasons(record, energy)
     if wrong_output is not None:
         reasons.insert(0, wrong_output)
     if not reasons:
         return dataclasses.replace(record, valid=True)
     reason = Reason(reasons[0].code, "; ".join(reason.message for reason in reasons))
     return dataclasses.replace(record, valid=False, outcome=Outcome.INVALID_MEASUREMENT, reason=reason)
+
+
+def _window_reasons(record: RoundRecord, energy: EnergyMeasurement) -> list[Reason]:
+    """What the work's own readings cannot be, however short it was: among all readings, near ones are not judged."""
+    limit_w, tick_s = energy.state_after.power_limit_w, energy.tick_period_s
+    windows = [(f"block {s.block}, {s.arm}", s.start, s.end) for s in energy.segments]
+    if energy.segments:
+        plain = [(name, _at(start), _at(end)) for name, start, end in windows]
+    else:
+        start, end = record.measurement_start, record.measurement_end
+        if start is None or end is None or start.energy_mj is None or end.energy_mj is None:
+            raise ValueError("a round of windows has readings around its work")
+        plain = [("replays", _plain(start), _plain(end))]
+    return [reason for name, first, last in plain for reason in window_reasons(name, first, last, limit_w, tick_s)]
+
+
+def _at(edge: CounterEdge) -> CounterReading:
+    return CounterReading(edge.energy_mj, edge_time_s(edge), edge.after_s - edge.before_s)
+
+
+def _plain(edge: WindowEdge) -> CounterReading:
+    return CounterReading(edge.energy_mj or 0, edge.time_s, edge.read_duration_s)
 
 
 def _no_readings(state: GpuState) -> EnergyMeasurement:

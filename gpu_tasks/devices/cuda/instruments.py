@@ -10,6 +10,7 @@ from typing import Any
 
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.cuda.known_load import TorchKnownLoad
+from gpu_tasks.devices.cuda.selection import VISIBLE
 from gpu_tasks.energy.instruments import Clock, Instruments
 from gpu_tasks.energy.nvml.errors import NvmlDriverNotLoaded, NvmlLibraryNotFound, NvmlUnavailable
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
@@ -48,7 +49,8 @@ class GpuInstruments:
 
     def _open(self, driver: Driver, torch: Any, clock: Clock, translated: Translated) -> Instruments | Reason:
         uuid, pci_bus_id = driver.device_uuid(), driver.device_pci_bus_id()
-        self._gpu = gpu = NvmlGpu(load_nvml(), uuid=uuid, pci_bus_id=pci_bus_id, clock=clock)
+        visible = os.environ.get(VISIBLE)
+        self._gpu = gpu = NvmlGpu(load_nvml(), uuid=uuid, pci_bus_id=pci_bus_id, visible=visible, clock=clock)
         gpu.read_counter()
         return Instruments(
             clock=clock,

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_tasks.energy.instruments import Clock
 from gpu_tasks.energy.nvml.library import TIMEOUT_S, NvmlLibrary
-from gpu_tasks.energy.nvml.matching import handle_of
+from gpu_tasks.energy.nvml.matching import check_visible, handle_of
 from gpu_tasks.energy.nvml.queries import Queries
 from gpu_tasks.energy.nvml.state import read_state, take_sample
 from gpu_tasks.energy.trace import Sample
@@ -18,7 +18,8 @@ class NvmlGpu:
     """The GPU that CUDA calls ``uuid``, open until ``close``; a context manager.
 
     ``nvml`` is ``gpu_tasks.energy.nvml.library.load_nvml()``, or a fake with its functions. ``pci_bus_id`` is what
-    CUDA says of the device, null where it was not asked. ``timeout_s`` bounds each call; null makes calls directly,
+    CUDA says of the device, null where it was not asked; ``visible`` is
+    ``CUDA_VISIBLE_DEVICES``, checked where it names a GPU by UUID. ``timeout_s`` bounds each call; null makes calls directly,
     without a thread, for a fake on a virtual clock.
 
     Raises what ``handle_of`` and ``NvmlLibrary`` raise. A call on a lost GPU raises ``NvmlGpuIsLost``; in a forked
@@ -31,6 +32,7 @@ class NvmlGpu:
         *,
         uuid: str,
         pci_bus_id: str | None = None,
+        visible: str | None = None,
         clock: Clock,
         timeout_s: float | None = TIMEOUT_S,
     ) -> None:
@@ -38,6 +40,7 @@ class NvmlGpu:
         self._nvml = NvmlLibrary(nvml, timeout_s)
         try:
             handle, self.uuid, self.pci_bus_id = handle_of(self._nvml, uuid, pci_bus_id)
+            check_visible(self._nvml, self.uuid, visible)
         except BaseException:
             self._nvml.close()
             raise

@@ -52,6 +52,16 @@ def gpu_uuids(nvml: NvmlLibrary) -> list[str]:
     return [_uuid(nvml, handle) for handle in handles]
 
 
+def check_visible(nvml: NvmlLibrary, uuid: str, visible: str | None) -> None:
+    """Raise ``DeviceMismatch`` where a ``CUDA_VISIBLE_DEVICES`` names another GPU first than the one with ``uuid``.
+
+    Raises ``BadInput`` as ``visible_uuid`` does.
+    """
+    named = visible_uuid(visible, gpu_uuids(nvml)) if visible else None
+    if named is not None and named.casefold() != uuid.casefold():
+        raise DeviceMismatch(f"CUDA_VISIBLE_DEVICES: expected the CUDA device {uuid} first, found {named}")
+
+
 def visible_uuid(visible: str | None, known: Sequence[str]) -> str | None:
     """UUID of the first GPU that a ``CUDA_VISIBLE_DEVICES`` names, among the ``known`` ones of this machine.
 

@@ -85,6 +85,28 @@ def test_telemetry_before_learns_how_idle_power_wanders_and_rounds_use_it(tmp_pa
     assert (measured.energy.wander, measured.energy.tick_period_s) == (record.wander, record.tick_period_s)
 
 
+def test_work_that_is_shorter_than_a_tick_is_no_measurement(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    for number in range(40):  # whether a tick falls into 17 us is chance, and it does not here
+        options = ["--round", str(number), "--repeats", "1", "--protocol", "classic", "--out", str(out)]
+        assert main(["measure", *SIMULATED, *options]) == 3
+        record = read_record(out, RoundRecord)
+        assert record.reason is not None
+        if record.reason.code == "counter_unchanged":
+            return
+    raise AssertionError(record.reason)
+
+
+def test_rounds_run_under_the_limit_of_the_known_load(tmp_path: Path) -> None:
+    before, out = tmp_path / "telemetry-before.json", str(tmp_path / "r.json")
+    assert main(["telemetry", *SIMULATED, "--when", "before", "--out", str(before)]) == 0
+    options = ["--round", "1", "--telemetry", str(before), "--inject", "power_limit=300", "--out", out]
+    assert main(["measure", *SIMULATED, *options]) == 3
+    record = read_record(tmp_path / "r.json", RoundRecord)
+    assert record.reason is not None
+    assert record.reason.code == "unexpected_power_limit"
+
+
 def test_a_band_that_accepted_runs_taught_comes_with_the_request(tmp_path: Path) -> None:
     """The shipped band of the A100 has the last word; what the request says of another model is not looked at."""
     request = simulated_night().request
