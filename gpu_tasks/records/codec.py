@@ -78,18 +78,29 @@ def write_text_atomically(text: str, path: Path) -> None:
 
 def read_record(path: Path, cls: type[T]) -> T:
     """Read and check one record file; raises ``BadInput`` naming file and field."""
+    return record_from_bytes(read_record_bytes(path), cls, str(path))
+
+
+def read_record_bytes(path: Path) -> bytes:
+    """The bytes of a record file; raises ``BadInput`` when there is none, or one too large to be a record."""
     try:
         if path.exists() and not path.is_file():
             raise BadInput("record_unreadable", f"{path}: expected a regular file, found something else")
         size = path.stat().st_size
         if size > MAX_RECORD_BYTES:
             raise BadInput("record_too_large", f"{path}: size: expected at most {MAX_RECORD_BYTES} bytes, found {size}")
-        text = path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise BadInput("record_unreadable", f"{path}: expected a readable record, found: {error.strerror}") from None
+
+
+def record_from_bytes(content: bytes, cls: type[T], source: str) -> T:
+    """Decode the bytes of a record file; ``source`` is the name used in error messages."""
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadInput("record_not_utf8", f"{path}: expected UTF-8 text, found other bytes") from None
-    return from_json(text, cls, str(path))
+        raise BadInput("record_not_utf8", f"{source}: expected UTF-8 text, found other bytes") from None
+    return from_json(text, cls, source)
 
 
 def from_json(text: str, cls: type[T], source: str) -> T:

@@ -8,16 +8,27 @@ Airflow may run a task again.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Table, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record, run_id_for
+from gpu_tasks.records import (
+    FORMAT,
+    BadInput,
+    InfrastructureFailure,
+    RunRecord,
+    read_record_bytes,
+    record_from_bytes,
+    run_id_for,
+)
 from regression.results import energy_rows, rows, tables
 
 PARTS = (
@@ -43,16 +54,33 @@ class LoadStatus(str, Enum):
 
 @dataclass(frozen=True)
 class LoadResult:
-    """Run and what happened to it."""
+    """Run and what happened to it; ``rows`` counts what was written, by table."""
 
     run_id: str
     status: LoadStatus
+    rows: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_run_record(path: Path) -> tuple[RunRecord, str]:
     """A run record file and the sha256 of its bytes; raises ``BadInput`` naming file and field."""
-    record = read_record(path, RunRecord)
-    return record, hashlib.sha256(path.read_bytes()).hexdigest()
+    content = read_record_bytes(path)
+    return parse_run_record(content, str(path)), hashlib.sha256(content).hexdigest()
+
+
+def parse_run_record(content: bytes, source: str) -> RunRecord:
+    """The run record in the bytes of a file called ``source``; raises ``BadInput`` naming file and field.
+
+    Its format is looked at before its fields: those of a newer one would only be called unknown.
+    """
+    fields = record_from_bytes(content, dict[str, Any], source)
+    kind, found = fields.get("kind"), fields.get("format")
+    if kind != "run":
+        raise BadInput("bad_record", f"{source}: $.kind: expected 'run', found {kind!r:.80}")
+    if found != FORMAT:
+        newer = isinstance(found, str) and found.rpartition("/")[0] == FORMAT.rpartition("/")[0]
+        why = ", of another version of Kernel Nightly, which has to read it" if newer else ""
+        raise BadInput("other_format", f"{source}: $.format: expected {FORMAT!r}, found {found!r:.80}{why}")
+    return record_from_bytes(content, RunRecord, source)
 
 
 def load_run(engine: Engine, record: RunRecord, record_sha256: str) -> LoadResult:
@@ -61,16 +89,28 @@ def load_run(engine: Engine, record: RunRecord, record_sha256: str) -> LoadResul
     Raises ``BadInput`` (the record contradicts itself or the stored run, nothing changed) and
     ``InfrastructureFailure`` (``results_unavailable``: the database is away, try again).
     """
-    _check_identity(record)
+    with refusals(record), engine.begin() as connection:
+        lock_run(connection, record.request.run_id)
+        return store_run(connection, record, record_sha256)
+
+
+@contextmanager
+def refusals(record: RunRecord) -> Iterator[None]:
+    """What the database says against a record, as the errors that ``load_run`` raises."""
+    run_id = record.request.run_id
     try:
-        with engine.begin() as connection:
-            return LoadResult(record.request.run_id, _store(connection, record, record_sha256))
+        yield
     except (IntegrityError, DataError) as error:
-        raise BadInput("record_refused", f"run {record.request.run_id}: {_first_line(error)}") from error
+        raise BadInput("record_refused", f"run {run_id}: {_first_line(error)}") from error
     except ValueError as error:  # psycopg2's word for a NUL character in a text
-        raise BadInput("record_refused", f"run {record.request.run_id}: {error}") from error
+        raise BadInput("record_refused", f"run {run_id}: {error}") from error
     except (OperationalError, InterfaceError) as error:
         raise InfrastructureFailure("results_unavailable", f"results database: {_first_line(error)}") from error
+
+
+def lock_run(connection: Connection, run_id: str) -> None:
+    """Wait for other loaders of this run, and keep them waiting until the transaction ends."""
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:run_id, 0))"), {"run_id": run_id})
 
 
 def _check_identity(record: RunRecord) -> None:
@@ -85,14 +125,15 @@ def _check_identity(record: RunRecord) -> None:
         raise BadInput("bad_run_id", message)
 
 
-def _store(connection: Connection, record: RunRecord, record_sha256: str) -> LoadStatus:
+def store_run(connection: Connection, record: RunRecord, record_sha256: str) -> LoadResult:
+    """Store ``record`` in the caller's transaction, which holds the run's lock; raises what the database does."""
+    _check_identity(record)
     run_id = record.request.run_id
-    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:run_id, 0))"), {"run_id": run_id})
     stored = connection.execute(
         select(tables.run.c.record_sha256, tables.run.c.verdict).where(tables.run.c.run_id == run_id)
     ).one_or_none()
     if stored and stored.record_sha256 == record_sha256:
-        return LoadStatus.UNCHANGED
+        return LoadResult(run_id, LoadStatus.UNCHANGED)
     if stored and stored.verdict not in {None, "infrastructure_failure"}:
         message = f"run {run_id} ({record.request.dag_run_id}) was judged {stored.verdict} on another record"
         raise BadInput("run_already_judged", f"{message}; trigger a new run instead of repeating its tasks")
@@ -110,7 +151,8 @@ def _store(connection: Connection, record: RunRecord, record_sha256: str) -> Loa
     for table in PARTS:
         if parts[table]:
             connection.execute(table.insert(), parts[table])
-    return LoadStatus.REPLACED if stored else LoadStatus.STORED
+    status = LoadStatus.REPLACED if stored else LoadStatus.STORED
+    return LoadResult(run_id, status, {"run": 1} | {t.name: len(parts[t]) for t in PARTS if parts[t]})
 
 
 def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
