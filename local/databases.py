@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -73,9 +74,13 @@ def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
     return Databases(url, results, secrets)
 
 
-def prepare(target: Databases) -> None:
-    """Make what is missing: roles, databases, the newest schema, the first baselines; safe to repeat."""
+def prepare(target: Databases, records: Path) -> None:
+    """Make what is missing: roles, databases, the newest schema, the first baselines; safe to repeat.
+
+    ``records`` is the folder of the kept record files, in which the first baselines have theirs as well.
+    """
     from regression.results.baselines import ensure_first_baselines
+    from regression.results.judgements import keep_missing
     from regression.results.migrate import upgrade
     from regression.results.roles import ensure_roles
 
@@ -97,7 +102,9 @@ def prepare(target: Databases) -> None:
         with _engine(target.owner) as owner:
             upgrade(owner)
         with _engine(target.writer) as writer:
-            ensure_first_baselines(writer, FIRST_BASELINES)
+            ensure_first_baselines(writer, FIRST_BASELINES, records)
+            with writer.connect() as connection:
+                keep_missing(connection, records)
     except (psycopg2.Error, DBAPIError) as error:
         raise LauncherError(f"the database server refused the set-up: {_first_line(error)}") from error
 

@@ -151,7 +151,7 @@ class Supervisor:
             self.state.postgres_port = self.cluster.port()
         target = self._targets()
         sources = _tree_hash(ROOT / "sql", ROOT / "plugins/regression/results", ROOT / "gpu_tasks/baselines")
-        self._once("results", sources, lambda: prepare(target))
+        self._once("results", sources, lambda: prepare(target, self.home.records))
         self.state.postgres_ready = True
         self._publish()
 

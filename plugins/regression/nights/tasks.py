@@ -103,7 +103,7 @@ def load(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def report(context: Mapping[str, Any], loaded: Mapping[str, Any] | None, expected: Sequence[str]) -> dict[str, Any]:
-    """Settle the verdict of the run, store it, show it as a table, and return it for the last task.
+    """Settle the verdict of the run, store and keep it, show it as a table, and return it for the last task.
 
     ``loaded`` is what the load of this very attempt returned; None: it failed. What the database then holds is an
     earlier attempt's, and must not be reported as this one's.
@@ -111,6 +111,7 @@ def report(context: Mapping[str, Any], loaded: Mapping[str, Any] | None, expecte
     from sqlalchemy.exc import DBAPIError
 
     from regression.nights.table import verdict_table
+    from regression.results.judgements import keep_judgement
     from regression.results.outcome import settle_verdict
 
     night = _night(context)
@@ -120,6 +121,7 @@ def report(context: Mapping[str, Any], loaded: Mapping[str, Any] | None, expecte
         try:
             with results_engine().begin() as connection:
                 verdict = settle_verdict(connection, night.dag_id, night.dag_run_id, expected)
+                keep_judgement(connection, settings.records(), verdict.run_id)
         except DBAPIError as error:
             message = f"the results database is away, the run is not judged; its record is kept ({error.orig})"
             raise InfrastructureFailure("results_unavailable", " ".join(message.split())) from error

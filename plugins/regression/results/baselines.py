@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, or_, select, text
+from sqlalchemy.dialects.postgresql import insert
 
-from gpu_tasks.records import BadInput
-from regression.results import tables
-from regression.results.loading import LoadResult, load_run, read_run_record
+from gpu_tasks.records import BadInput, RunRecord, read_record_bytes
+from regression.results import spool, tables
+from regression.results.decisions import Decision, keep_decisions, pairs, read_decisions, store_decision
+from regression.results.decisions import files as decision_files
+from regression.results.loading import LoadResult, load_run, parse_run_record, read_run_record
 
 ACCEPTABLE = {"ok", "regression"}  # a changed kernel may be accepted with its differences, a broken run never
 KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
 FIRST_BASELINE_BY = "kernel-nightly"
 FIRST_BASELINE_REASON = "record shipped with the repository: reference for predictions and time"
 FOR_ENERGY_TOO = " and, its sensor being verified, energy"
+WITHDRAWN_ENERGY = "power_telemetry_withdrawn"  # code of a record's reason not to trust its energy
 USABLE_ENERGY = {"verified", "unverified"}  # unverified: only when somebody says so by name
 
 
@@ -34,14 +40,16 @@ def accept_baseline(
     for_agreement: bool = True,
     for_time: bool = True,
     for_energy: bool | None = None,
+    records: Path | None = None,
 ) -> int:
     """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
 
-    ``for_energy`` None: only when the energy of the run is verified. Raises ``BadInput`` for an unknown run, for one
-    that cannot be a baseline, and for energy that is asked for where a telemetry gate failed or there is no counter.
+    ``for_energy`` None: only when the energy of the run is verified. The decision is put on file in ``records``; where
+    none is given, the next load does it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline, and
+    for energy that is asked for where a telemetry gate failed or there is no counter.
     """
     with engine.begin() as connection:
-        return _accept(
+        baseline_id = _accept(
             connection,
             _acceptable_run(connection, run_id),
             {
@@ -52,34 +60,96 @@ def accept_baseline(
                 "for_energy": for_energy,
             },
         )
+    if records:
+        keep_decisions(engine, records)
+    return baseline_id
 
 
-def ensure_first_baselines(engine: Engine, folder: Path) -> list[str]:
-    """``ensure_first_baseline`` for every record file in ``folder``, by name; returns their run_ids."""
-    return [ensure_first_baseline(engine, path) for path in sorted(folder.glob("*.json"))]
+def retire_baseline(engine: Engine, run_id: str, *, retired_by: str, reason: str, records: Path | None = None) -> None:
+    """End the current baseline that run is, with nothing in its place; raises ``BadInput`` where it is none."""
+    with engine.begin() as connection:
+        if not retire(connection, tables.baseline.c.run_id == run_id, retired_by, reason):
+            raise BadInput("no_baseline", f"run {run_id}: expected a current baseline, found none")
+    if records:
+        keep_decisions(engine, records)
 
 
-def ensure_first_baseline(engine: Engine, path: Path) -> str:
+def retire(connection: Connection, which: ColumnElement[bool], retired_by: str, reason: str) -> int:
+    """End the current baselines among ``which``; returns how many those were."""
+    table = tables.baseline
+    end = {"retired_at": func.now(), "retired_by": retired_by, "retired_reason": reason}
+    statement = table.update().where(which, table.c.retired_at.is_(None)).values(**end).returning(table.c.baseline_id)
+    return len(connection.execute(statement).all())
+
+
+def ensure_first_baselines(engine: Engine, folder: Path, records: Path | None = None) -> list[str]:
+    """``ensure_first_baseline`` for every record file in ``folder``, by name; returns their run_ids.
+
+    Records and decisions are put on file in ``records``.
+    """
+    run_ids = [ensure_first_baseline(engine, path, records) for path in sorted(folder.glob("*.json"))]
+    if records:
+        keep_decisions(engine, records)
+    return run_ids
+
+
+def ensure_first_baseline(engine: Engine, path: Path, records: Path | None = None) -> str:
     """Import a record and accept it, unless it was ever accepted before; returns its run_id. Safe to repeat.
 
     A run that is stored already stays as it is, whatever form a newer version of the file has, a baseline that
-    somebody retired stays retired, and one that somebody accepted for the same conditions stays current.
+    somebody retired stays retired, and one that somebody accepted for the same conditions stays current. What was
+    decided of the run according to the files in ``records`` holds again: an empty database begins where the one before
+    it ended.
     """
-    record, record_sha256 = read_run_record(path)
-    run_id = record.request.run_id
+    content, record = _first_record(path, records)
+    run_id, record_sha256 = record.request.run_id, hashlib.sha256(content).hexdigest()
     with engine.connect() as connection:
-        stored = connection.execute(select(tables.run.c.run_id).where(tables.run.c.run_id == run_id)).first()
+        stored = connection.execute(select(tables.run.c.record_sha256).where(tables.run.c.run_id == run_id)).scalar()
     if stored is None:
         load_run(engine, record, record_sha256)
+    if records and stored in (None, record_sha256):
+        spool.keep_loaded(records, content.decode(), run_id)
+    earlier = _decided(records, run_id) if records else []
     with engine.begin() as connection:
         run = _acceptable_run(connection, run_id)
+        for decision, end in pairs(earlier):
+            with suppress(BadInput):  # it names another run, too; that is for a rebuild to bring back
+                store_decision(connection, decision, end)
         accepted = tables.baseline.c.run_id == run_id
         of_a_user = and_(_current(run), tables.baseline.c.accepted_by != FIRST_BASELINE_BY)
         if not connection.execute(select(tables.baseline.c.baseline_id).where(or_(accepted, of_a_user))).first():
             reason = FIRST_BASELINE_REASON + (FOR_ENERGY_TOO if run.energy_trust == "verified" else "")
             purposes = {"for_agreement": True, "for_time": True, "for_energy": None}
             _accept(connection, run, {"accepted_by": FIRST_BASELINE_BY, "reason": reason, **purposes})
+            _withdraw_shipped(connection, record)
     return run_id
+
+
+def _first_record(path: Path, records: Path | None) -> tuple[bytes, RunRecord]:
+    """A shipped record; the file of the same run that was kept, where there is one: decisions are about that one."""
+    content = read_record_bytes(path)
+    record = parse_run_record(content, str(path))
+    kept = records and spool.kept(records, record.request.run_id)
+    if kept and kept.exists():
+        with suppress(BadInput):
+            earlier = read_record_bytes(kept)
+            return earlier, parse_run_record(earlier, str(kept))
+    return content, record
+
+
+def _decided(records: Path, run_id: str) -> list[Decision]:
+    """What was decided of a run, according to the files."""
+    decisions, _ = read_decisions(path for path in decision_files(records) if run_id in path.name)
+    return decisions
+
+
+def _withdraw_shipped(connection: Connection, record: RunRecord) -> None:
+    """A shipped record that says of its own energy that it was withdrawn is withdrawn here, too."""
+    reason = record.energy_trust_reason
+    if reason and reason.code == WITHDRAWN_ENERGY:
+        values = {"scope": "energy", "withdrawn_by": FIRST_BASELINE_BY, "reason": reason.message}
+        statement = insert(tables.withdrawal).values(run_id=record.request.run_id, **values)
+        connection.execute(statement.on_conflict_do_nothing())
 
 
 def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
@@ -111,7 +181,7 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
         raise BadInput("energy_not_acceptable", message)
     table, key = tables.baseline, {name: getattr(run, name) for name in KEY}
     values |= {"environment_id": run.environment_id, "energy_trust": run.energy_trust}
-    connection.execute(table.update().where(_current(run)).values(retired_at=func.now()))
+    retire(connection, _current(run), values["accepted_by"], f"run {run.run_id} was accepted in its place")
     added = table.insert().values(run_id=run.run_id, **key, **values).returning(table.c.baseline_id)
     return int(connection.execute(added).scalar_one())
 

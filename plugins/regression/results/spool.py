@@ -8,6 +8,8 @@
     refused (it contradicts itself, or the run was judged on another record); back in ``pending`` it is tried again.
 ``RECORDS/replaced/<run_id>-<sha12>.json``
     gave way to a later record of the same run that was not judged.
+``RECORDS/judgements/``, ``RECORDS/decisions/``
+    what checks found and people decided: see ``judgements`` and ``decisions``.
 
 ``sha12`` is the start of the sha256 of the file. A crash between commit and rename leaves a pending record that is in
 the database already: the next load changes nothing there and renames it.
@@ -25,7 +27,9 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, to_json, write_record
+from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, to_json, write_text_atomically
+from regression.results import judgements
+from regression.results.decisions import keep_decisions
 from regression.results.loading import LoadResult, load_run, read_run_record
 
 PENDING, REFUSED, REPLACED = "pending", "refused", "replaced"
@@ -36,7 +40,7 @@ log = logging.getLogger(__name__)
 def keep_record(record: RunRecord, folder: Path) -> Path:
     """Write the record among the pending ones, before anything is tried with it; returns its path."""
     with _locked(folder):
-        return _keep(record, folder)
+        return _keep(to_json(record), record.request.run_id, folder)
 
 
 def load_record(engine: Engine, folder: Path, record: RunRecord) -> LoadResult:
@@ -45,10 +49,30 @@ def load_record(engine: Engine, folder: Path, record: RunRecord) -> LoadResult:
     An older record that is refused is logged and put aside: it must not keep tonight's from being stored. Raises what
     ``load_run`` raises for this record, which then lies in ``refused`` (``BadInput``) or waits (anything else).
     """
+    return load_text(engine, folder, to_json(record), record.request.run_id)
+
+
+def load_text(engine: Engine, folder: Path, text: str, run_id: str) -> LoadResult:
+    """``load_record`` for the record of run ``run_id`` in the very words of its file."""
     with _locked(folder):
-        path = _keep(record, folder)
+        path = _keep(text, run_id, folder)
         _load_older(engine, [older for older in waiting(folder) if older != path])
-        return _load(engine, path)
+        result = _load(engine, path)
+    keep_decisions(engine, folder)
+    return result
+
+
+def keep_loaded(folder: Path, text: str, run_id: str) -> None:
+    """Keep the file of a record that is in the database already, unless there is one."""
+    with _locked(folder):
+        path = kept(folder, run_id)
+        if not path.exists():
+            write_text_atomically(text, path)
+
+
+def kept(folder: Path, run_id: str) -> Path:
+    """Where the record of a stored run lies."""
+    return folder / f"{run_id}.json"
 
 
 def waiting(folder: Path) -> list[Path]:
@@ -68,13 +92,13 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _keep(record: RunRecord, folder: Path) -> Path:
-    path = folder / PENDING / f"{record.request.run_id}.json"
+def _keep(text: str, run_id: str, folder: Path) -> Path:
+    path = folder / PENDING / f"{run_id}.json"
     if path.exists():
-        if path.read_bytes() == to_json(record).encode():
+        if path.read_bytes() == text.encode():
             return path
         _put_aside(path, REPLACED)
-    write_record(record, path)
+    write_text_atomically(text, path)
     return path
 
 
@@ -97,10 +121,11 @@ def _load(engine: Engine, path: Path) -> LoadResult:
     except BadInput as error:
         log.error("%s: refused, kept as %s: %s: %s", path, _put_aside(path, REFUSED), error.code, error.message)
         raise
-    kept = path.parents[1] / path.name
-    if kept.exists() and kept.read_bytes() != path.read_bytes():
-        _put_aside(kept, REPLACED)
-    path.rename(kept)
+    target = path.parents[1] / path.name
+    if target.exists() and target.read_bytes() != path.read_bytes():
+        judgements.put_aside(target.parent, path.stem, target.parent / REPLACED)
+        _put_aside(target, REPLACED)
+    path.rename(target)
     return result
 
 
