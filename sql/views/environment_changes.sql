@@ -30,14 +30,16 @@ CROSS JOIN LATERAL (
         CASE WHEN run.source_state_id IS NOT NULL THEN COALESCE(earlier.source_state_id, (
             SELECT known.source_state_id FROM run AS known
             WHERE known.workload = run.workload AND known.device_id = run.device_id
-                AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id) AND known.source_state_id IS NOT NULL
+                AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
+                AND known.source_state_id IS NOT NULL
             ORDER BY known.started_at DESC, known.run_id DESC
             LIMIT 1
         )) END AS source_state_id,
         CASE WHEN run.payload_id IS NOT NULL THEN COALESCE(earlier.payload_id, (
             SELECT known.payload_id FROM run AS known
             WHERE known.workload = run.workload AND known.device_id = run.device_id
-                AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id) AND known.payload_id IS NOT NULL
+                AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
+                AND known.payload_id IS NOT NULL
             ORDER BY known.started_at DESC, known.run_id DESC
             LIMIT 1
         )) END AS payload_id,
@@ -46,21 +48,28 @@ CROSS JOIN LATERAL (
             (
                 SELECT known.kernel_variant || COALESCE(' ' || known.kernel_ptx_sha256, '') FROM run AS known
                 WHERE known.workload = run.workload AND known.device_id = run.device_id
-                    AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id) AND known.kernel_variant IS NOT NULL
+                    AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
+                AND known.kernel_variant IS NOT NULL
                 ORDER BY known.started_at DESC, known.run_id DESC
                 LIMIT 1
             )
         ) END AS kernel,
-        CASE WHEN telemetry.power_limit_w IS NOT NULL THEN (
-            SELECT known_telemetry.power_limit_w
-            FROM run AS known
-            JOIN telemetry AS known_telemetry
-                ON known_telemetry.run_id = known.run_id AND known_telemetry.moment = 'before'
-                AND known_telemetry.power_limit_w IS NOT NULL
-            WHERE known.workload = run.workload AND known.device_id = run.device_id
-                AND (known.started_at, known.run_id) < (run.started_at, run.run_id)
-            ORDER BY known.started_at DESC, known.run_id DESC
-            LIMIT 1
+        CASE WHEN telemetry.power_limit_w IS NOT NULL THEN COALESCE(
+            (
+                SELECT earlier_telemetry.power_limit_w FROM telemetry AS earlier_telemetry
+                WHERE earlier_telemetry.run_id = earlier.run_id AND earlier_telemetry.moment = 'before'
+            ),
+            (
+                SELECT known_telemetry.power_limit_w
+                FROM run AS known
+                JOIN telemetry AS known_telemetry
+                    ON known_telemetry.run_id = known.run_id AND known_telemetry.moment = 'before'
+                WHERE known.workload = run.workload AND known.device_id = run.device_id
+                    AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
+                    AND known_telemetry.power_limit_w IS NOT NULL
+                ORDER BY known.started_at DESC, known.run_id DESC
+                LIMIT 1
+            )
         ) END AS power_limit_w
     FROM run AS earlier
     WHERE earlier.workload = run.workload AND earlier.device_id = run.device_id

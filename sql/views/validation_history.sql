@@ -1,5 +1,6 @@
--- One row a draw a run. What it is compared with is looked up for the rows that are asked for, by the index of runs; a
--- window over all of history would be computed whole even for last night.
+-- One row a draw a run. What it is compared with is looked up by the index of runs, for the rows that are asked for: a
+-- window over all of history would be computed whole even for last night. The aggregates are over one row: PostgreSQL
+-- then knows that the lookup makes no rows, and leaves it out where neither of its columns is asked for.
 CREATE OR REPLACE VIEW validation_history AS
 SELECT
     (run.started_at AT TIME ZONE 'UTC')::date AS night,
@@ -8,18 +9,7 @@ SELECT
     validation.draw,
     validation.agreed,
     validation.total,
-    (
-        SELECT earlier.predictions_int32_sha256 <> validation.predictions_int32_sha256
-        FROM run AS previous
-        JOIN validation AS earlier
-            ON earlier.run_id = previous.run_id AND earlier.case_name = validation.case_name
-            AND earlier.predictions_int32_sha256 IS NOT NULL
-        WHERE previous.workload = run.workload AND previous.device_id = run.device_id
-            AND previous.payload_id = run.payload_id
-            AND (previous.started_at, previous.run_id) < (run.started_at, run.run_id)
-        ORDER BY previous.started_at DESC, previous.run_id DESC
-        LIMIT 1
-    ) AS changed,
+    previous.predictions_int32_sha256 <> validation.predictions_int32_sha256 AS changed,
     validation.predictions_int32_sha256,
     validation.outcome,
     validation.reason_code,
@@ -39,18 +29,7 @@ SELECT
     device.kind AS device_kind,
     device.uuid AS device_uuid,
     run.started_at,
-    (
-        SELECT previous.run_id
-        FROM run AS previous
-        JOIN validation AS earlier
-            ON earlier.run_id = previous.run_id AND earlier.case_name = validation.case_name
-            AND earlier.predictions_int32_sha256 IS NOT NULL
-        WHERE previous.workload = run.workload AND previous.device_id = run.device_id
-            AND previous.payload_id = run.payload_id
-            AND (previous.started_at, previous.run_id) < (run.started_at, run.run_id)
-        ORDER BY previous.started_at DESC, previous.run_id DESC
-        LIMIT 1
-    ) AS previous_run_id,
+    previous.run_id AS previous_run_id,
     run.dag_id,
     run.dag_run_id,
     run.run_id
@@ -58,7 +37,22 @@ FROM run
 JOIN validation ON validation.run_id = run.run_id
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN payload ON payload.payload_id = run.payload_id
-LEFT JOIN environment ON environment.environment_id = run.environment_id;
+LEFT JOIN environment ON environment.environment_id = run.environment_id
+LEFT JOIN LATERAL (
+    SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256, (array_agg(latest.run_id))[1] AS run_id
+    FROM (
+        SELECT earlier.predictions_int32_sha256, earlier.run_id
+        FROM run AS before
+        JOIN validation AS earlier
+            ON earlier.run_id = before.run_id AND earlier.case_name = validation.case_name
+            AND earlier.predictions_int32_sha256 IS NOT NULL
+        WHERE before.workload = run.workload AND before.device_id = run.device_id
+            AND before.payload_id = run.payload_id
+            AND (before.started_at, before.run_id) < (run.started_at, run.run_id)
+        ORDER BY before.started_at DESC, before.run_id DESC
+        LIMIT 1
+    ) AS latest
+) AS previous ON TRUE;
 
 COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
 COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';

@@ -116,8 +116,9 @@ run = Table(
     required("loaded_at", TIMESTAMP, "When the record was loaded (UTC)", server_default=text("now()")),
     UniqueConstraint("dag_id", "dag_run_id"),
     UniqueConstraint("run_id", *BASELINE_KEY_OF_RUN, name="run_baseline_key"),
-    Index(None, "workload", "device_id", "started_at"),
+    Index(None, "workload", "device_id", "started_at", "run_id"),  # the run before, for every view that looks back
     Index(None, "started_at"),
+    Index("run_night_idx", text("((started_at AT TIME ZONE 'UTC')::date)")),
     one_of("trigger", TRIGGERS),
     one_of("outcome", OUTCOMES),
     one_of("energy_trust", ENERGY_TRUST),

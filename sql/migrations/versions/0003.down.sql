@@ -22,6 +22,10 @@ DROP FUNCTION run_is_history;
 DROP FUNCTION part_of_run_is_history;
 DROP FUNCTION baseline_is_not_withdrawn;
 
+DROP INDEX run_night_idx;
+DROP INDEX run_workload_device_id_started_at_run_id_idx;
+CREATE INDEX run_workload_device_id_started_at_idx ON run (workload, device_id, started_at);
+
 ALTER TABLE device
     DROP CONSTRAINT device_compute_capability_check,
     DROP CONSTRAINT device_names_check,
@@ -67,7 +71,12 @@ ALTER TABLE telemetry
     DROP CONSTRAINT telemetry_power_limit_w_check,
     DROP CONSTRAINT telemetry_readings_object_check,
     DROP COLUMN power_limit_w;
+DELETE FROM telemetry_gate WHERE gate = 'same_conditions';
 ALTER TABLE telemetry_gate
+    DROP CONSTRAINT telemetry_gate_gate_check,
+    ADD CONSTRAINT telemetry_gate_gate_check CHECK (gate IN (
+        'reference_load', 'meters_agree', 'sham_window', 'round_spread', 'sampling', 'exclusive', 'output_verified'
+    )),
     DROP CONSTRAINT telemetry_gate_finite_check,
     DROP CONSTRAINT telemetry_gate_unit_check;
 ALTER TABLE validation

@@ -249,11 +249,21 @@ ALTER TABLE telemetry_trace
         CHECK (greatest(period_s) < 'Infinity' AND least(period_s) > '-Infinity');
 
 ALTER TABLE telemetry_gate
+    DROP CONSTRAINT telemetry_gate_gate_check,
+    ADD CONSTRAINT telemetry_gate_gate_check CHECK (gate IN (
+        'reference_load', 'meters_agree', 'sham_window', 'round_spread', 'sampling', 'exclusive', 'output_verified',
+        'same_conditions'
+    )),
     ADD CONSTRAINT telemetry_gate_finite_check
         CHECK (greatest(value, low, high) < 'Infinity' AND least(value, low, high) > '-Infinity'),
     ADD CONSTRAINT telemetry_gate_unit_check
         CHECK (unit IN ('predictions', 'mJ', 'J', 'ms', 's', 'W', 'ratio', 'ratio - 1', 'J per 10^12 operations',
             'rounds', 'nights', 'processes', 'versions'));
+
+-- The run before, for every view that looks back, and the nights as the views have them.
+DROP INDEX run_workload_device_id_started_at_idx;
+CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run (workload, device_id, started_at, run_id);
+CREATE INDEX run_night_idx ON run (((started_at AT TIME ZONE 'UTC')::date));
 
 -- A judged run is history: its record may be read, judged again, and nothing else. (An infrastructure failure says
 -- nothing about the kernel, so the task that failed may run again and replace it.) Whoever owns the tables may.
