@@ -46,7 +46,7 @@ _PLACE = re.compile(r":'(\w+)'")
 class Parameter:
     """One value that a question takes: ``type`` is text, integer, number, date or ``one of`` some words.
 
-    Where the default is empty, empty means that nothing is asked for.
+    Where the default is empty, empty means that nothing is asked for; elsewhere it is no value.
     """
 
     name: str
@@ -56,7 +56,9 @@ class Parameter:
 
     def cast(self, text: str) -> str:
         """``text`` in the form that PostgreSQL reads for the type; raises ``ValueError`` when it has none."""
-        if not text and not self.default:
+        if not text:
+            if self.default:
+                raise ValueError
             return text
         if self.type.startswith(CHOICE):
             if text not in self.type.removeprefix(CHOICE).split(", "):

@@ -27,7 +27,7 @@ def psql(dsn: str, arguments: list[str]) -> int:
     url = make_url(dsn)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     environment["PGPASSWORD"] = str(url.password or "")
-    address = libpq_uri(url.set(password=None))
+    address = libpq_uri(url._replace(password=None))  # set() would take None for "as it is"
     return subprocess.run([str(binaries() / "psql"), *arguments, address], env=environment, check=False).returncode
 
 

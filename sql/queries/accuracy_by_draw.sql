@@ -11,16 +11,16 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT n.payload, v.draw, count(*) AS runs, 100 * sum(v.agreed)::double precision / sum(v.total) AS agreed_percent,
+SELECT v.payload, v.draw, count(*) AS runs, 100 * sum(v.agreed)::double precision / sum(v.total) AS agreed_percent,
        100 * sum(v.device_correct)::double precision / sum(v.total) AS device_correct_percent,
        100 * sum(v.reference_correct)::double precision / sum(v.total) AS reference_correct_percent,
        count(*) FILTER (WHERE v.device_correct <> v.reference_correct) AS runs_that_differ
-FROM nightly AS n
-JOIN validation AS v USING (run_id)
-WHERE n.workload = :'workload'
-  AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
-  AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-  AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+FROM validation_history AS v
+WHERE v.workload = :'workload'
+  AND (:'device' = '' OR v.device_uuid = :'device' OR v.device = :'device')
+  AND v.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+  AND v.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+  AND v.trigger <> 'import'
   AND v.total > 0
-GROUP BY n.payload, v.draw
-ORDER BY n.payload, v.draw;
+GROUP BY v.payload, v.draw
+ORDER BY v.payload, v.draw;

@@ -11,6 +11,7 @@ SELECT device.name AS device, device.uuid AS device_uuid, baseline.protocol, bas
        baseline.accepted_at, baseline.retired_at, baseline.retired_at IS NULL AS is_current,
        baseline.for_agreement, baseline.for_time, baseline.for_energy, run.kernel_variant, run.agreed, run.total,
        run.adjusted_mj_median, run.cuda_ms_median, run.energy_trust, baseline.accepted_by, baseline.reason,
+       baseline.retired_by, baseline.retired_reason,
        (SELECT count(*) FROM check_result WHERE check_result.baseline_id = baseline.baseline_id) AS checks,
        run.dag_run_id, baseline.baseline_id
 FROM baseline

@@ -28,5 +28,6 @@ WHERE n.workload = :'workload'
   AND e.per_reference_load IS NOT NULL
   AND n.energy_trust = 'verified'
   AND n.inject IS NULL
+  AND n.withdrawn IS NULL
 GROUP BY n.device, n.device_uuid, n.kernel_variant
 ORDER BY per_reference_load, n.device_uuid, n.kernel_variant;

@@ -26,7 +26,9 @@ WITH versions AS (
       AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
       AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
       AND n.energy_trust = 'verified'
+      AND n.adjusted_mj_median IS NOT NULL
       AND n.inject IS NULL
+      AND n.withdrawn IS NULL
     GROUP BY n.device, n.device_uuid, n.kernel_variant, n.protocol, environment.driver, environment.cuda
 )
 SELECT *, 100 * (adjusted_mj - lag(adjusted_mj) OVER line) / nullif(abs(lag(adjusted_mj) OVER line), 0)

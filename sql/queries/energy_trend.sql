@@ -16,7 +16,7 @@ SELECT n.night, n.device, n.device_uuid, n.kernel_variant, n.protocol,
        n.adjusted_mj_max - n.adjusted_mj_min AS spread_mj,
        100 * (n.adjusted_mj_median - lag(n.adjusted_mj_median) OVER line)
            / nullif(abs(lag(n.adjusted_mj_median) OVER line), 0) AS change_percent,
-       n.rounds_valid, n.energy_trust, n.inject, n.verdict, n.dag_run_id
+       n.rounds_valid, n.energy_trust, n.withdrawn, n.inject, n.verdict, n.dag_run_id
 FROM nightly AS n
 WHERE n.workload = :'workload'
   AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')

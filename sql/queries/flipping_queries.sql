@@ -13,17 +13,17 @@
 -- top (integer): how many queries
 \if :{?top} \else \set top '20' \endif
 
-SELECT v.draw, m.index AS query_index, count(*) AS runs, count(DISTINCT n.device_uuid) AS boards,
+SELECT v.payload, v.draw, m.index AS query_index, count(*) AS runs, count(DISTINCT v.device_uuid) AS boards,
        min(m.expected) AS expected, string_agg(DISTINCT m.found::text, ', ') AS found,
-       min(n.night) AS first_night, max(n.night) AS last_night
-FROM nightly AS n
-JOIN validation AS v USING (run_id),
+       min(v.night) AS first_night, max(v.night) AS last_night
+FROM validation_history AS v,
     jsonb_to_recordset(v.mismatches) AS m (index integer, expected integer, found integer)
-WHERE n.workload = :'workload'
-  AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
-  AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-  AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+WHERE v.workload = :'workload'
+  AND (:'device' = '' OR v.device_uuid = :'device' OR v.device = :'device')
+  AND v.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+  AND v.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+  AND v.trigger <> 'import'
   AND v.agreed < v.total
-GROUP BY n.payload, v.draw, m.index
-ORDER BY runs DESC, v.draw, m.index
+GROUP BY v.payload, v.draw, m.index
+ORDER BY runs DESC, v.payload, v.draw, m.index
 LIMIT :'top'::integer;

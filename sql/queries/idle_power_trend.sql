@@ -13,7 +13,8 @@
 
 SELECT n.night, n.device, n.device_uuid, t.idle_power_w, t.idle_slope_w_per_s, t.idle_walk_w_per_sqrt_s,
        r.round_idle_w, r.round_idle_min_w, r.round_idle_max_w,
-       t.idle_power_w - lag(t.idle_power_w) OVER (PARTITION BY n.device_uuid ORDER BY n.started_at) AS change_w
+       t.idle_power_w - lag(t.idle_power_w) OVER (PARTITION BY n.device_uuid ORDER BY n.started_at) AS change_w,
+       n.dag_run_id
 FROM nightly AS n
 JOIN telemetry AS t ON t.run_id = n.run_id AND t.moment = 'before'
 CROSS JOIN LATERAL (

@@ -11,13 +11,13 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 WITH rounds AS (
-    SELECT n.run_id, n.night, n.device_uuid, r.valid, r.reason_code
-    FROM nightly AS n
-    JOIN round AS r USING (run_id)
-    WHERE n.workload = :'workload'
-      AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
-      AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-      AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+    SELECT r.run_id, r.night, r.device_uuid, r.valid, r.reason_code
+    FROM round_trend AS r
+    WHERE r.workload = :'workload'
+      AND (:'device' = '' OR r.device_uuid = :'device' OR r.device = :'device')
+      AND r.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+      AND r.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+      AND r.trigger <> 'import'
 )
 SELECT reason_code, count(*) AS rounds, 100 * count(*)::double precision / (SELECT count(*) FROM rounds) AS percent_of_rounds,
        count(DISTINCT run_id) AS nights, count(DISTINCT device_uuid) AS boards,

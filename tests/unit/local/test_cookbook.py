@@ -24,6 +24,8 @@ FILE = """\
 --
 -- device (text): one board; empty: every one
 \\if :{?device} \\else \\set device '' \\endif
+-- workload (text): what was tested
+\\if :{?workload} \\else \\set workload 'qda' \\endif
 -- nights (integer): how many
 \\if :{?nights} \\else \\set nights '14' \\endif
 -- share (number): of what
@@ -34,7 +36,7 @@ FILE = """\
 \\if :{?figure} \\else \\set figure 'aligned' \\endif
 
 -- A remark on the statement.
-SELECT :'device', :'nights'::integer % 7, :'share'::float8, :'since'::date, :'figure' LIKE 'a%';
+SELECT :'device', :'workload', :'nights'::integer % 7, :'share'::float8, :'since'::date, :'figure' LIKE 'a%';
 """
 
 
@@ -51,13 +53,14 @@ def test_a_file_is_read_with_its_parameters_and_its_statement(folder: Path) -> N
     found = [(p.name, p.type, p.default, p.meaning) for p in question.parameters]
     assert found == [
         ("device", "text", "", "one board; empty: every one"),
+        ("workload", "text", "qda", "what was tested"),
         ("nights", "integer", "14", "how many"),
         ("share", "number", "0.5", "of what"),
         ("since", "date", "-infinity", "first night"),
         ("figure", "one of classic, aligned", "aligned", "way of measuring"),
     ]
     assert question.bound == (
-        "-- A remark on the statement.\nSELECT %(device)s, %(nights)s::integer %% 7, %(share)s::float8, "
+        "-- A remark on the statement.\nSELECT %(device)s, %(workload)s, %(nights)s::integer %% 7, %(share)s::float8, "
         "%(since)s::date, %(figure)s LIKE 'a%%'"
     )
 
@@ -66,6 +69,7 @@ def test_values_are_the_given_ones_by_type_and_defaults_otherwise(folder: Path) 
     question = find_question("energy", folder)
     assert question.values({}) == {
         "device": "",
+        "workload": "qda",
         "nights": "14",
         "share": "0.5",
         "since": "-infinity",
@@ -74,6 +78,7 @@ def test_values_are_the_given_ones_by_type_and_defaults_otherwise(folder: Path) 
     given = {"device": "a'b; --", "nights": "+07", "share": "1e-3", "since": "20261130", "figure": "classic"}
     assert question.values(given) == {
         "device": "a'b; --",
+        "workload": "qda",
         "nights": "7",
         "share": "0.001",
         "since": "2026-11-30",
@@ -96,6 +101,7 @@ def test_values_are_the_given_ones_by_type_and_defaults_otherwise(folder: Path) 
         ("since", "2026-02-30", "a date as 2026-11-30, -infinity or infinity"),
         ("figure", "interleaved", "one of classic, aligned"),
         ("figure", "", "one of classic, aligned"),
+        ("workload", "", "text"),
         ("device", "a\0b", "text"),
         ("device", "\udc80", "text"),
     ],
@@ -110,7 +116,7 @@ def test_a_value_of_another_type_is_refused_with_name_expected_and_found(
 
 
 def test_a_param_that_the_question_does_not_have_is_refused_with_those_it_has(folder: Path) -> None:
-    with pytest.raises(BadInput, match=r"param devise of energy: expected one of device, nights, .*, found devise"):
+    with pytest.raises(BadInput, match=r"param devise of energy: expected one of device, workload, .*, found devise"):
         find_question("energy", folder).values({"devise": "x"})
 
 

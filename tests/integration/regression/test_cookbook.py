@@ -1,0 +1,122 @@
+"""Questions of the cookbook in every form: psql as they are, bound by a driver, bound by the server, as the reader."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+from typing import Any
+
+import psycopg2
+import pytest
+
+from local import query
+from local.cookbook import Question, find_question, questions
+from tests.integration.regression.cookbook_database import cookbook_database
+
+__all__ = ["cookbook_database"]
+
+PSQL = ["-X", "--csv", "-v", "ON_ERROR_STOP=1"]
+BY_NAME = pytest.mark.parametrize("question", questions(), ids=lambda question: question.name)
+
+
+def as_csv(printed: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(printed)))
+
+
+@BY_NAME
+def test_psql_alone_fills_in_the_defaults_and_says_what_nightly_says(
+    question: Question, cookbook_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert query.psql(cookbook_database, [*PSQL, "-f", str(question.path)]) == 0
+    by_psql = as_csv(capfd.readouterr().out)
+    assert query.ask(cookbook_database, question, question.values({}), "csv") == 0
+    assert as_csv(capfd.readouterr().out) == by_psql
+    assert query.ask(cookbook_database, question, question.values({}), "json") == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert len(rows) == len(by_psql) - 1
+    assert all(list(row) == by_psql[0] for row in rows)
+
+
+@BY_NAME
+def test_a_server_that_binds_the_values_itself_gives_the_same_rows(question: Question, cookbook_database: str) -> None:
+    names = [parameter.name for parameter in question.parameters]
+    numbered = re.sub(r":'(\w+)'", lambda place: f"${names.index(place[1]) + 1}", question.sql)
+    values = question.values({})
+    connection = psycopg2.connect(cookbook_database)
+    with connection.cursor() as cursor:
+        cursor.execute("PREPARE asked AS " + numbered.replace("%", "%%"), ())
+        arguments = ", ".join(["%s"] * len(names))
+        cursor.execute(f"EXECUTE asked({arguments})" if names else "EXECUTE asked", [values[name] for name in names])
+        by_server = cursor.fetchall()
+        cursor.execute(question.bound, values)
+        assert _without_moments(cursor.fetchall()) == _without_moments(by_server)
+    connection.close()
+
+
+def _without_moments(rows: list[tuple[Any, ...]]) -> list[str]:
+    return [repr(row) for row in rows]
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize(
+    "device", ["x' OR 'a' = 'a", "'; SELECT pg_sleep(60); --", "\\' OR true --", ":device", "%(x)s"]
+)
+def test_a_value_is_never_part_of_the_statement(
+    form: str, device: str, cookbook_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    question = find_question("energy_trend")
+    assert query.ask(cookbook_database, question, question.values({"device": device}), form) == 0
+    printed = capfd.readouterr().out
+    if form == "json":
+        assert json.loads(printed) == []
+    else:
+        assert "GPU" not in printed
+        assert printed.startswith("night") or "(0 rows)" in printed
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_what_postgresql_refuses_is_bad_input(
+    form: str, cookbook_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    question = find_question("slowest_nights")
+    assert query.ask(cookbook_database, question, question.values({"top": "-1"}), form) == 2
+    assert "LIMIT must not be negative" in capfd.readouterr().err
+
+
+def test_a_database_that_is_away_is_an_infrastructure_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    question = find_question("storage_by_table")
+    assert query.ask("postgresql://nobody@127.0.0.1:1/none", question, {}, "table") == 5
+    with pytest.raises(query.LauncherError, match="does not answer"):
+        query.ask("postgresql://nobody@127.0.0.1:1/none", question, {}, "json")
+
+
+def test_the_password_is_not_among_the_arguments_that_others_can_see(
+    cookbook_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    real = subprocess.run
+
+    def run(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        seen.append(arguments)
+        return real(arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert query.run(cookbook_database, "SELECT 1", "csv") == 0
+    assert len(seen) == 1
+    assert "password" not in " ".join(seen[0])
+
+
+@BY_NAME
+def test_a_question_reads_and_nothing_else(question: Question, cookbook_database: str) -> None:
+    """The reader is refused what writes; a question must also leave nothing behind in a session of somebody else."""
+    connection = psycopg2.connect(cookbook_database)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user, current_setting('transaction_read_only')")
+        assert cursor.fetchone() == ("nightly_reader", "on")
+        cursor.execute(question.bound, question.values({}))
+    connection.close()
+    words = set(re.findall(r"\w+", re.sub(r"--.*|'[^']*'", "", question.sql.lower())))
+    assert not words & {"insert", "update", "delete", "set_config", "into", "nextval", "create", "pg_sleep"}
