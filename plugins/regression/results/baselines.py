@@ -121,7 +121,7 @@ def ensure_first_baseline(engine: Engine, path: Path, records: Path | None = Non
             reason = FIRST_BASELINE_REASON + (FOR_ENERGY_TOO if run.energy_trust == "verified" else "")
             purposes = {"for_agreement": True, "for_time": True, "for_energy": None}
             _accept(connection, run, {"accepted_by": FIRST_BASELINE_BY, "reason": reason, **purposes})
-            _withdraw_shipped(connection, record)
+        _withdraw_shipped(connection, run, record)
     return run_id
 
 
@@ -143,13 +143,22 @@ def _decided(records: Path, run_id: str) -> list[Decision]:
     return decisions
 
 
-def _withdraw_shipped(connection: Connection, record: RunRecord) -> None:
-    """A shipped record that says of its own energy that it was withdrawn is withdrawn here, too."""
+def _withdraw_shipped(connection: Connection, run: Row[Any], record: RunRecord) -> None:
+    """A shipped record that says of its own energy that it was withdrawn is withdrawn here, too.
+
+    Also in a database that had it before withdrawals were kept; were it a baseline for energy there, it stays one for
+    the rest. The message is why, and behind a colon which figures.
+    """
     reason = record.energy_trust_reason
-    if reason and reason.code == WITHDRAWN_ENERGY:
-        values = {"scope": "energy", "withdrawn_by": FIRST_BASELINE_BY, "reason": reason.message}
-        statement = insert(tables.withdrawal).values(run_id=record.request.run_id, **values)
-        connection.execute(statement.on_conflict_do_nothing())
+    if not reason or reason.code != WITHDRAWN_ENERGY:
+        return
+    why, _, figures = reason.message.partition(": ")
+    for_energy = and_(tables.baseline.c.run_id == run.run_id, tables.baseline.c.for_energy)
+    if retire(connection, for_energy, FIRST_BASELINE_BY, f"energy withdrawn: {why}"):
+        purposes = {"for_agreement": True, "for_time": True, "for_energy": False}
+        _accept(connection, run, {"accepted_by": FIRST_BASELINE_BY, "reason": FIRST_BASELINE_REASON, **purposes})
+    values = {"scope": "energy", "withdrawn_by": FIRST_BASELINE_BY, "reason": why, "figures": figures or None}
+    connection.execute(insert(tables.withdrawal).values(run_id=run.run_id, **values).on_conflict_do_nothing())
 
 
 def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
@@ -173,8 +182,13 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
 
 
 def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> int:
+    withdrawn = _withdrawn(connection, run.run_id)
     if values["for_energy"] is None:
-        values["for_energy"] = run.energy_trust == "verified"
+        values["for_energy"] = run.energy_trust == "verified" and not withdrawn
+    reason = withdrawn.get("all") or (values["for_energy"] and withdrawn.get("energy"))
+    if reason:
+        what = "a baseline" if "all" in withdrawn else "a baseline for energy"
+        raise BadInput("run_withdrawn", f"run {run.run_id} cannot be {what}, it was withdrawn: {reason}")
     if values["for_energy"] and run.energy_trust not in USABLE_ENERGY:
         why = f" ({run.energy_trust_reason})" if run.energy_trust_reason else ""
         message = f"run {run.run_id} cannot be a baseline for energy, which is {run.energy_trust}{why}"
@@ -184,6 +198,13 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
     retire(connection, _current(run), values["accepted_by"], f"run {run.run_id} was accepted in its place")
     added = table.insert().values(run_id=run.run_id, **key, **values).returning(table.c.baseline_id)
     return int(connection.execute(added).scalar_one())
+
+
+def _withdrawn(connection: Connection, run_id: str) -> dict[str, str]:
+    """Scope to reason of what was withdrawn of a run."""
+    withdrawal = tables.withdrawal.c
+    stored = connection.execute(select(withdrawal.scope, withdrawal.reason).where(withdrawal.run_id == run_id))
+    return {row.scope: row.reason for row in stored}
 
 
 def _current(run: Row[Any]) -> ColumnElement[bool]:
