@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Band:
-    """Joules per 10^12 operations above idle, and 10^12 operations per second (None: any), each low and high."""
+    """Joules per 10^12 operations above idle, and 10^12 operations per second, each low and high."""
 
     joules: tuple[float, float]
-    tera_operations_per_s: tuple[float, float] | None
+    tera_operations_per_s: tuple[float, float]
 
 
 SHIPPED = {"NVIDIA A100": Band((6.0, 11.0), (15.0, 23.0))}
@@ -29,6 +29,6 @@ def band_for(model: str, learnt: Mapping[str, list[float]]) -> Band | None:
         if model.startswith(beginning):
             return band
     if model in learnt:
-        low, high = learnt[model]
-        return Band((low, high), None)
+        joules_low, joules_high, tera_low, tera_high = learnt[model]
+        return Band((joules_low, joules_high), (tera_low, tera_high))
     return None

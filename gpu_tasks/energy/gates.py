@@ -7,9 +7,10 @@ Each gate is one figure against bounds; unchecked is not passed.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gpu_tasks.energy.bands import Band
+from gpu_tasks.energy.bands import Band, band_for
+from gpu_tasks.energy.conditions import same_conditions
 from gpu_tasks.energy.derive import span_s
 from gpu_tasks.energy.interleaved import SHAM
 from gpu_tasks.energy.trace import largest_gap_s, read_samples
@@ -20,6 +21,8 @@ SHAM_SHARE = 0.05
 ROUND_SPREAD = 0.10
 FEWEST_ROUNDS = 3
 LONGEST_GAP_S = 0.5
+LOADS_AGREE_WITHIN = 0.10
+LOW_DUTY_SHARE = (0.8, 3.0)
 JOULES = "J per 10^12 operations"
 
 
@@ -38,25 +41,48 @@ def reference_gate(load: ReferenceLoad, band: Band | None, model: str, where: st
     if not low <= value <= high:
         wrong.append(f"expected {low:.3g} to {high:.3g} {JOULES}, found {value:.3g}")
     speed = load.tera_operations_per_s
-    if band.tera_operations_per_s and not band.tera_operations_per_s[0] <= speed <= band.tera_operations_per_s[1]:
-        slow, fast = band.tera_operations_per_s
+    slow, fast = band.tera_operations_per_s
+    if not slow <= speed <= fast:
         wrong.append(f"expected {slow:.3g} to {fast:.3g} TFLOP/s, found {speed:.3g}")
+    wrong += _low_duty(load)
     reason = Reason("reference_load_off", f"reference load: {'; '.join(wrong)}") if wrong else None
     return GateResult("reference_load", where, not wrong, value, JOULES, low, high, reason)
 
 
-def run_gates(telemetry: Sequence[TelemetryRecord], rounds: Sequence[RoundRecord]) -> list[GateResult]:
+def _low_duty(load: ReferenceLoad) -> list[str]:
+    """The same products with pauses cost as much, or more for a GPU that stays awake between them; never less."""
+    low = load.low_duty_joules_per_1e12_operations
+    if low is None:
+        return []
+    share = low / load.joules_per_1e12_operations if load.joules_per_1e12_operations else 0.0
+    if LOW_DUTY_SHARE[0] <= share <= LOW_DUTY_SHARE[1]:
+        return []
+    bounds = f"{LOW_DUTY_SHARE[0]:g} to {LOW_DUTY_SHARE[1]:g}"
+    return [f"with pauses expected {bounds} of the energy without, found {share:.2f}: wrong near idle"]
+
+
+def run_gates(
+    telemetry: Sequence[TelemetryRecord],
+    rounds: Sequence[RoundRecord],
+    model: str,
+    learnt_bands: Mapping[str, list[float]],
+) -> list[GateResult]:
     """All gates of a run, in the order of their list: those of ``telemetry``, and those over its rounds.
 
-    Only rounds that were measured count, and but for the outputs only valid ones.
+    Only rounds that were measured count, and but for the outputs only valid ones. ``model`` and ``learnt_bands`` say
+    what the reference load must cost: it is judged here, from its figures, whatever its record says.
     """
     valid = [record for record in rounds if record.valid and record.energy is not None]
-    found = [gate for record in telemetry for gate in record.gates]
+    loads = [(record.when, record.reference_load) for record in telemetry if record.reference_load is not None]
+    found = [reference_gate(load, band_for(model, learnt_bands), model, when) for when, load in loads]
+    if len(loads) > 1:
+        found.append(_loads_agree([load for _, load in loads]))
     moments = {record.when for record in telemetry if record.reference_load is not None}
     for missing in [moment for moment in ("before", "after") if moment not in moments]:
         reason = Reason("gate_not_made", f"reference load: not measured {missing} the rounds")
         found.append(GateResult("reference_load", missing, None, None, JOULES, None, None, reason))
     found += [_meters(valid), _sham(valid), _spread(valid), _sampling(valid), _exclusive(valid), _output(rounds)]
+    found.append(same_conditions(telemetry, valid))
     return sorted(found, key=lambda gate: GATES.index(gate.gate))
 
 
@@ -68,6 +94,17 @@ def failed(gates: Sequence[GateResult]) -> list[GateResult]:
 def unchecked(gates: Sequence[GateResult]) -> list[GateResult]:
     """Those that could not be judged."""
     return [gate for gate in gates if gate.passed is None]
+
+
+def _loads_agree(loads: Sequence[ReferenceLoad]) -> GateResult:
+    """The reference load before the rounds against the one after: what moves in between moved in the rounds too."""
+    values = [load.joules_per_1e12_operations for load in loads]
+    apart = abs(values[-1] / values[0] - 1) if values[0] else 1e6
+    limit = LOADS_AGREE_WITHIN
+    message = f"reference load before and after: expected to agree within {limit:.0%}, found {apart:.1%} apart"
+    return _judged(
+        "reference_load", min(apart, 1e6), "ratio - 1", (0.0, limit), Reason("reference_loads_apart", message)
+    )
 
 
 def _meters(rounds: Sequence[RoundRecord]) -> GateResult:

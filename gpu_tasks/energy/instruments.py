@@ -61,8 +61,11 @@ class LoadRun:
 class KnownLoad(Protocol):
     """The matrix product that says what an operation costs (float32, TF32 off)."""
 
-    def run(self, seconds: float) -> LoadRun:
-        """Work for about ``seconds``, with the result checked against float64 on some elements."""
+    def run(self, seconds: float, duty: float = 1.0) -> LoadRun:
+        """Work for about ``seconds``, with the result checked against float64 on some elements.
+
+        ``duty`` is the part of the time that products run: after each one it pauses for the rest.
+        """
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ TAIL_S = 1.5
 SEGMENT_ACTIVE_S = 2.0
 SEGMENT_SETTLE_S = 1.5
 WARM_UP_S = 2.0
+PLATEAU_S = 3.0
 LONGEST_WARM_UP_S = 15.0
 _CHUNK_S = 0.5
 
@@ -66,16 +67,17 @@ def warm_up(replay: Replay, replay_s: float, instruments: Instruments) -> float:
     """Work for 2 s or more, until the temperature rises no longer; returns the seconds a replay then takes."""
     clock = instruments.clock
     repeats = max(1, math.ceil(_CHUNK_S / replay_s))
-    began, before = clock.now(), None
+    began, temperatures = clock.now(), list[int | None]()
     while True:
         start = clock.now()
         replay(repeats)
         replay_s = (clock.now() - start) / repeats
-        lasted, temperature = clock.now() - began, instruments.gpu.state().temperature_c
-        steady = temperature is None or (before is not None and temperature <= before)
+        lasted = clock.now() - began
+        temperatures.append(instruments.gpu.state().temperature_c)
+        then, now = temperatures[0 : -round(PLATEAU_S / _CHUNK_S)], temperatures[-1]
+        steady = now is None or (bool(then) and then[-1] is not None and now <= then[-1])
         if (lasted >= WARM_UP_S and steady) or lasted >= LONGEST_WARM_UP_S:
             return replay_s
-        before = temperature
 
 
 def follow(

@@ -37,6 +37,8 @@ from gpu_tasks.records import (
 FIRST_REPLAYS = 100
 LATENCY_READS = 20
 SETTLE_S = 3.0
+SHAM_ROUNDS = 2
+"""Rounds that have a sham window after them: one would do, and one more is there should a round be invalid."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,9 @@ def measure_energy(
     gpu, clock = instruments.gpu, instruments.clock
     refuse_unfit(instruments, _expected_power_limit_w(bench))
     replay_s = _warm_up(bench)
+    for device in (bench.device, bench.baseline):
+        if device is not None:
+            device.poison_scratch()  # so that the output after the work can only be the work's
     latency = read_latency_s([gpu.read_counter() for _ in range(LATENCY_READS)])
     tick = (bench.telemetry and bench.telemetry.tick_period_s) or tick_period_s(gpu, clock)
     seed = random.SystemRandom().getrandbits(31) if bench.device.kind == "cuda" else blank.round
@@ -109,7 +114,7 @@ class _Measured:
         self.readings: list[CounterReading] = []
 
     def windows(self) -> RoundRecord:
-        """A round of the classic or the audited plan; the first one has a sham window after it."""
+        """A round of the classic or the audited plan; the first ones have a sham window after them."""
         bench, plan = self._bench, PLANS[self._blank.protocol]
         repeats = self._blank.repeats or math.ceil(plan.active_s / self._replay_s)
         plan = dataclasses.replace(plan, active_s=repeats * self._replay_s)
@@ -124,7 +129,7 @@ class _Measured:
         )
         idle_after = found.audited.idle_after if found.audited else found.idle_after
         sham = None
-        if self._blank.round == 0:
+        if self._blank.round < SHAM_ROUNDS:
             before, start, end, after = protocols.sham_window(plan, idle_after, bench.instruments, bench.say)
             sham = ShamWindow(start, end, before, after, repeats, 0.0)
         self.energy = dataclasses.replace(
@@ -200,16 +205,28 @@ def _judged(
         energy.state_after,
         samples,
         readings,
+        active=_active(record, energy),
         clock_floor_mhz=clock_floor_mhz,
         tick_period_s=energy.tick_period_s,
     )
     reasons += _window_reasons(record, energy)
+    if energy.trace.error is not None:
+        reasons.append(energy.trace.error)
     if wrong_output is not None:
         reasons.insert(0, wrong_output)
     if not reasons:
         return dataclasses.replace(record, valid=True)
     reason = Reason(reasons[0].code, "; ".join(reason.message for reason in reasons))
     return dataclasses.replace(record, valid=False, outcome=Outcome.INVALID_MEASUREMENT, reason=reason)
+
+
+def _active(record: RoundRecord, energy: EnergyMeasurement) -> list[tuple[float, float]]:
+    """The round's windows of work, start and end in monotonic s."""
+    if energy.segments:
+        begun = [(segment.start.after_s, segment) for segment in energy.segments if segment.repeats]
+        return [(start_s, start_s + segment.active_s) for start_s, segment in begun]
+    start, end = record.measurement_start, record.measurement_end
+    return [(start.time_s, end.time_s)] if start and end else []
 
 
 def _window_reasons(record: RoundRecord, energy: EnergyMeasurement) -> list[Reason]:

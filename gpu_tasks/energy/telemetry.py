@@ -22,6 +22,9 @@ from gpu_tasks.energy.window_figures import edges_power_w
 from gpu_tasks.records import CounterEdge, GateResult, GpuState, IdleWander, PowerTrace, ReferenceLoad
 
 LOAD_S = 5.0
+LOW_DUTY, LOW_DUTY_S = 0.2, 10.0
+"""A fifth of the time: what the GPU then draws above idle is of the size of the task's power, not five times it."""
+
 SETTLE_S = 3.0
 SHORT_IDLE_S = 10.0
 LATENCY_READS = 50
@@ -70,7 +73,11 @@ def look(
         seconds = WANDER_S if when == "before" else SHORT_IDLE_S
         edges = idle_stretch(instruments, seconds, WANDER_SEGMENT_S, say)
         say("reference load", LOAD_S)
-        load = reference_load(instruments.known_load.run(LOAD_S), edges_power_w(edges))
+        idle_w = edges_power_w(edges)
+        load = reference_load(instruments.known_load.run(LOAD_S), idle_w)
+        say("reference load with pauses", LOW_DUTY_S)
+        low = reference_load(instruments.known_load.run(LOW_DUTY_S, LOW_DUTY), idle_w)
+        load = dataclasses.replace(load, low_duty_joules_per_1e12_operations=low.joules_per_1e12_operations)
         say("settle", SETTLE_S)
         clock.sleep(SETTLE_S)
         after = gpu.state()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_tasks.energy.figures import idle_power_w
-from gpu_tasks.energy.tail import tail_energy_j
+from gpu_tasks.energy.tail import power_tail
 from gpu_tasks.energy.uncertainty import Stretch, Surroundings, Term, edge_time_s, uncertainty
 from gpu_tasks.records import (
     AlignedReadings,
@@ -61,9 +61,16 @@ def window_figures(
     seconds = end.time_s - start.time_s
     active_w = (end.energy_mj - start.energy_mj) / 1000 / seconds
     idle_w = sum(share * edges_power_w(edges) for share, edges in _idle_shares(aligned))
-    tail_mj = 1000 * tail_energy_j(aligned, end.time_s, active_w, idle_w)
-    found = _plain_figures(repeats, start, end, before, after, audited=audited, tail_mj=tail_mj, around=around)
-    return [found[0], _aligned_figure(repeats, seconds, aligned, around), *found[1:]]
+    tail = power_tail(aligned, end.time_s, active_w, idle_w)
+    settled_s = edge_time_s(aligned.active_end) - end.time_s
+    found = _plain_figures(
+        repeats, start, end, before, after, audited=audited, tail_mj=1000 * tail.energy_j, around=around
+    )
+    return [
+        found[0],
+        _aligned_figure(repeats, seconds, aligned, around, left_mj=1000 * tail.left_j(settled_s)),
+        *found[1:],
+    ]
 
 
 def _plain_figures(
@@ -108,7 +115,9 @@ def _plain_figure(name: str, windows: Windows, *, tail_bias_mj: float, around: S
     return EnergyFigure(name, CANDIDATE, value, gross_mj / replays, idle_w, sigma)
 
 
-def _aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, around: Surroundings) -> EnergyFigure:
+def _aligned_figure(
+    replays: int, active_s: float, aligned: AlignedReadings, around: Surroundings, *, left_mj: float
+) -> EnergyFigure:
     """From step to step: between the two around the work, what is not work is charged at idle power."""
     start, end = aligned.active_start, aligned.active_end
     seconds = edge_time_s(end) - edge_time_s(start)
@@ -128,11 +137,14 @@ def _aligned_figure(replays: int, active_s: float, aligned: AlignedReadings, aro
         add(edges[-1], -share * seconds / (length * replays))
         add(edges[0], share * seconds / (length * replays))
         stretches.append(Stretch(edge_time_s(edges[0]), edge_time_s(edges[-1]), -share * seconds / replays))
+    # What of the tail comes after the power was taken for settled is missing, and counts as idle power besides.
+    after_share, after_s = shares[1][0], edge_time_s(aligned.idle_after[-1]) - edge_time_s(end)
     sigma = uncertainty(
         value,
         [Term(weight, idle_w, edge) for edge, weight in weights.items()],
         stretches,
         around,
+        other_bias_mj=-left_mj / replays * (1 + after_share * seconds / after_s),
     )
     return EnergyFigure("aligned", CANDIDATE, value, value + 1000 * idle_w * active_s / replays, idle_w, sigma)
 

@@ -22,7 +22,6 @@ from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import (
     PROTOCOLS,
     BadInput,
-    DeviceFingerprint,
     InvalidMeasurement,
     Outcome,
     Reason,
@@ -63,6 +62,9 @@ def run(arguments: Namespace) -> RoundRecord:
 
         device = opened(kernel_choice(arguments))
         instruments = device.instruments()
+        if telemetry is not None and telemetry.device_uuid != (uuid := device.fingerprint().uuid):
+            message = f"{arguments.telemetry}: $.device_uuid: expected {uuid}, found {telemetry.device_uuid}"
+            raise BadInput("telemetry_of_another_device", message)
         if isinstance(instruments, Reason):
             return _without_energy(arguments, device, draw, instruments)
         baseline = None
@@ -71,7 +73,8 @@ def run(arguments: Namespace) -> RoundRecord:
         with Phases(f"round {arguments.round}") as say:
             limits = Limits(arguments.power_limit, arguments.sm_clock_floor)
             bench = Bench(device, baseline, instruments, telemetry, limits, say)
-            return _with_energy(arguments, bench, lambda: output_disagreement(device, draw, "after"))
+            outputs = [device] if baseline is None else [device, baseline]
+            return _with_energy(arguments, bench, lambda: _wrong_output(outputs, draw))
 
 
 def output_disagreement(device: Device, draw: Draw, when: str) -> Reason | None:
@@ -83,6 +86,10 @@ def output_disagreement(device: Device, draw: Draw, when: str) -> Reason | None:
         "output_not_verified",
         f"{len(wrong)} of {len(draw.q)} predictions disagree {when} the round, the first at index {wrong[0]}",
     )
+
+
+def _wrong_output(devices: list[Device], draw: Draw) -> Reason | None:
+    return next((wrong for device in devices if (wrong := output_disagreement(device, draw, "after"))), None)
 
 
 def _check(arguments: Namespace) -> None:
@@ -108,12 +115,10 @@ def _telemetry(path: Path | None) -> TelemetryRecord | None:
 
 
 def _with_energy(arguments: Namespace, bench: Bench, after: Callable[[], Reason | None]) -> RoundRecord:
-    fingerprint = bench.device.fingerprint()
-
     def attempt(earlier: list[Reason]) -> RoundRecord:
-        return measure_energy(bench, _blank(arguments, fingerprint, earlier), arguments.blocks, after)
+        return measure_energy(bench, _blank(arguments, bench.device, earlier), arguments.blocks, after)
 
-    return repeated(f"round {arguments.round}", attempt)
+    return repeated(f"round {arguments.round}", attempt, bench.instruments.clock.sleep)
 
 
 def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Reason) -> RoundRecord:
@@ -127,7 +132,7 @@ def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Re
     window = active_window(device, repeats)
     wrong = output_disagreement(device, draw, "after")
     return dataclasses.replace(
-        _blank(arguments, device.fingerprint(), []),
+        _blank(arguments, device, []),
         outcome=Outcome.INVALID_MEASUREMENT if wrong else Outcome.OK,
         reason=wrong,
         protocol="classic",
@@ -142,11 +147,12 @@ def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Re
     )
 
 
-def _blank(arguments: Namespace, device: DeviceFingerprint, earlier: list[Reason]) -> RoundRecord:
+def _blank(arguments: Namespace, device: Device, earlier: list[Reason]) -> RoundRecord:
     """The round's record before anything was measured: what was asked for, and on what."""
+    fingerprint, kernel = device.fingerprint(), device.kernel()
     protocol = arguments.protocol or "audited"
     repeats = arguments.repeats
-    if repeats is None and protocol == "classic" and RECORD_MODEL in device.name:
+    if repeats is None and protocol == "classic" and RECORD_MODEL in fingerprint.name:
         repeats = RECORD_REPEATS
     return RoundRecord(
         kind="round",
@@ -155,7 +161,7 @@ def _blank(arguments: Namespace, device: DeviceFingerprint, earlier: list[Reason
         reason=None,
         workload=arguments.workload,
         payload=arguments.payload,
-        device_uuid=device.uuid,
+        device_uuid=fingerprint.uuid,
         round=arguments.round,
         arm=arguments.arm,
         protocol=protocol,
@@ -174,5 +180,7 @@ def _blank(arguments: Namespace, device: DeviceFingerprint, earlier: list[Reason
         idle_after=None,
         cuda_ms_reason=None,
         energy_reason=None,
+        kernel_ptx_sha256=kernel.ptx_sha256,
+        inject=arguments.inject,
         earlier_attempts=earlier,
     )

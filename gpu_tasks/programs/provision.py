@@ -17,11 +17,14 @@ from gpu_tasks.environments.differences import differences
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import (
     BadInput,
+    DeviceFingerprint,
     EnvironmentDifference,
     EnvironmentFingerprint,
     InfrastructureFailure,
+    KernelIdentity,
     Outcome,
     ProvisionRecord,
+    Reason,
     utc_now,
 )
 from gpu_tasks.sources import ROOT
@@ -41,14 +44,19 @@ def run(arguments: Namespace) -> ProvisionRecord:
         _enter(build.named(arguments.environment), arguments.environments)
     # Not before: only the environment has numpy.
     from gpu_tasks.devices.registry import open_device
+    from gpu_tasks.programs.attempts import repeated
     from gpu_tasks.programs.kernel_choice import kernel_choice
     from gpu_tasks.programs.simulation_choice import simulation
     from gpu_tasks.workloads.registry import get_workload
 
     workload = get_workload(arguments.workload)
     made_up = simulation(arguments, "provision")
-    with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
-        fingerprint, kernel, simulated_driver = device.fingerprint(), device.kernel(), _simulated_driver(device)
+
+    def describe(_: list[Reason]) -> tuple[DeviceFingerprint, KernelIdentity, str | None]:
+        with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
+            return device.fingerprint(), device.kernel(), _simulated_driver(device)
+
+    fingerprint, kernel, simulated_driver = repeated("provision", describe)
     environment = environment_fingerprint(fingerprint.kind)
     if simulated_driver is not None:
         environment = dataclasses.replace(environment, driver=simulated_driver)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ MOST_PARTS = 1000
 """Draws or rounds of one run at most."""
 
 FEWEST_ROUNDS = 3
-"""Valid rounds that a run needs, as far as so many were asked for: an invalid one is left out, not made up for."""
+"""Valid rounds that a run needs, as far as so many were asked for, and more than half of them: a few invalid ones are
+left out, not made up for."""
 
 NEVER_LEFT_OUT = "output_not_verified"
 """A round with wrong output is no disturbed measurement: something computed wrongly."""
@@ -71,22 +72,30 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
     """All parts the request calls for, in the order of the night."""
     common: dict[str, object] = {"workload": request.workload}
     parts = [
-        _read("provision", 0, folder, ProvisionRecord, common | {"kind": "provision"}),
-        _read("verify-sources", 1, folder, VerifyRecord, common | {"subject": "sources"}),
-        _read("verify-payload", 1, folder, VerifyRecord, common | {"subject": "payload"}),
+        _read("provision", 0, folder, ProvisionRecord, expected=common | {"kind": "provision"}),
+        _read("verify-sources", 1, folder, VerifyRecord, expected=common | {"subject": "sources"}),
+        _read("verify-payload", 1, folder, VerifyRecord, expected=common | {"subject": "payload"}),
     ]
     device = parts[0].record.device if parts[0].record else None
     common |= {"payload": request.payload, "device_uuid": device.uuid if device else None}
     for draw in request.draws:
         expected = common | {"kind": "validation", "draw": draw}
-        parts.append(_read(f"validation-{draw:02d}", 2, folder, ValidationRecord, expected))
+        parts.append(_read(f"validation-{draw:02d}", 2, folder, ValidationRecord, expected=expected))
+    kernel = parts[0].record.kernel if parts[0].record else None
+    asked = {
+        "protocol": request.protocol or (parts[0].record.protocol if parts[0].record else None),
+        "repeats": request.repeats if request.protocol != "interleaved" else None,
+        "kernel_ptx_sha256": kernel.ptx_sha256 if kernel else None,
+        "inject": request.inject,
+        "arm": "candidate",
+    }
     for number in range(request.rounds):
         expected = common | {"kind": "round", "round": number}
-        parts.append(_read(f"round-{number:02d}", 3, folder, RoundRecord, expected))
+        parts.append(_read(f"round-{number:02d}", 3, folder, RoundRecord, expected=expected, asked=asked))
     for moment, stage in zip(TELEMETRY_MOMENTS, (2, 4), strict=True):
         device_uuid = common["device_uuid"]
         expected = {"workload": request.workload, "device_uuid": device_uuid, "kind": "telemetry", "when": moment}
-        part = _read(f"telemetry-{moment}", stage, folder, TelemetryRecord, expected)
+        part = _read(f"telemetry-{moment}", stage, folder, TelemetryRecord, expected=expected)
         # Never made is no failure by itself: the gates are then unchecked, and the energy unverified.
         parts += [part] if part.outcome is not None else []
     return parts
@@ -124,7 +133,25 @@ def _check_counts(record: ValidationRecord, path: Path) -> None:
             raise BadInput("contradictory_part", f"{path}: $.{field}: expected {expected}, found {found}")
 
 
-def _read(name: str, stage: int, folder: Path, cls: type[Any], expected: dict[str, object]) -> Part:
+def _check_round(record: RoundRecord, path: Path, asked: Mapping[str, object]) -> None:
+    """A round of another protocol, kernel or effect is not one of this run; what nobody asked for is not compared."""
+    for field, value in asked.items():
+        found = getattr(record, field)
+        if None not in (value, found) and found != value:  # rounds from before the field existed do not say
+            raise BadInput("wrong_part", f"{path}: $.{field}: expected {value!r}, found {found!r}")
+    if record.energy is not None and record.inject != asked["inject"]:
+        raise BadInput("wrong_part", f"{path}: $.inject: expected {asked['inject']!r}, found {record.inject!r}")
+
+
+def _read(
+    name: str,
+    stage: int,
+    folder: Path,
+    cls: type[Any],
+    *,
+    expected: dict[str, object],
+    asked: Mapping[str, object] | None = None,
+) -> Part:
     path = folder / f"{name}.json"
     if not path.exists():
         return Part(name, stage, None, None, None)
@@ -137,6 +164,8 @@ def _read(name: str, stage: int, folder: Path, cls: type[Any], expected: dict[st
                 raise BadInput("wrong_part", f"{path}: $.{field}: expected {value!r}, found {found!r}")
         if isinstance(record, ValidationRecord):
             _check_counts(record, path)
+        if isinstance(record, RoundRecord) and record.valid:
+            _check_round(record, path, asked or {})
     except BadInput as error:
         return Part(name, stage, None, Outcome.BAD_INPUT, Reason(error.code, error.message))
     return Part(name, stage, record, record.outcome, record.reason)
@@ -151,7 +180,9 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
     times = sorted((part.record.created_at for part in parts if part.record is not None), key=parse_utc)
     telemetry = [part.record for part in parts if isinstance(part.record, TelemetryRecord)]
     has_counter = provision is not None and provision.device is not None and provision.device.energy_counter
-    gates = run_gates(telemetry, rounds) if has_counter else []
+    has_counter = has_counter or any(record.energy is not None for record in rounds)
+    model = provision.device.name if provision and provision.device else ""
+    gates = run_gates(telemetry, rounds, model, request.reference_bands) if has_counter else []
     outcome, reason = judge(parts, request.rounds, gates)
     trust, trust_reason = _energy_trust(provision, gates, rounds)
     return RunRecord(
@@ -230,7 +261,7 @@ def _measurement_problem(parts: list[Part], expected: int, gates: Sequence[GateR
     rounds = [part.record for part in parts if isinstance(part.record, RoundRecord)]
     invalid = [record for record in rounds if not record.valid]
     valid = len(rounds) - len(invalid)
-    if not invalid or valid >= min(FEWEST_ROUNDS, expected):
+    if not invalid or valid >= max(min(FEWEST_ROUNDS, expected), expected // 2 + 1):
         return None
     counts = Counter(record.reason.code for record in invalid if record.reason)
     told = ", ".join(f"{count} {code}" for code, count in counts.most_common())
@@ -248,7 +279,7 @@ def _energy_trust(
 ) -> tuple[str, Reason | None]:
     if provision is None or provision.device is None:
         return "unavailable", NO_DEVICE
-    if not provision.device.energy_counter:
+    if not provision.device.energy_counter and not gates:
         return "unavailable", provision.device.energy_counter_reason
     for trust, code, found in (("failed", "gate_failed", failed_gates(gates)), ("unverified", "", unchecked(gates))):
         if found:

@@ -56,6 +56,7 @@ def run(arguments: Namespace) -> TelemetryRecord:
                     power_limit_w=arguments.power_limit,
                     say=say,
                 ),
+                instruments.clock.sleep,
             )
     record = dataclasses.replace(record, created_at=utc_now(), **as_fields(found))  # type: ignore[arg-type]
     wrong = failed(record.gates)

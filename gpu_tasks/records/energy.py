@@ -189,8 +189,9 @@ class PowerTrace:
     """Samples of a separate process all through a round, as CSV text with a header line.
 
     Columns: time_s, power_w, counter_time_s, counter_mj, sm_clock_mhz, memory_clock_mhz, temperature_c,
-    utilisation_percent, performance_state; empty where a value could not be had. ``error`` says why sampling ended
-    early or could not be relied upon.
+    utilisation_percent, performance_state, throttle_reasons, processes; empty where a value could not be had, and the
+    last one, how many processes have a compute context, between two looks half a second apart. ``error`` says why
+    sampling ended early or could not be relied upon, or which Xid error the driver reported meanwhile (code ``xid``).
     """
 
     period_s: float
@@ -256,7 +257,8 @@ class ReferenceLoad:
     """A dense float32 matrix product of known size, TF32 off: what its energy an operation says of the sensor.
 
     ``size`` n of the n x n x n product; ``operations`` over all ``repeats``; ``largest_error`` of its result, relative
-    to the float64 value on checked elements.
+    to the float64 value on checked elements. The low-duty figure is of the same products with pauses between them: a
+    sensor that is wrong near idle shows there, and not at full load.
     """
 
     size: int
@@ -270,6 +272,7 @@ class ReferenceLoad:
     tera_operations_per_s: float
     largest_error: float
     result_verified: bool
+    low_duty_joules_per_1e12_operations: float | None = None
 
 
 @dataclass(frozen=True)

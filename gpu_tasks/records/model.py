@@ -201,7 +201,8 @@ class RoundRecord:
     device has no counter, ``cuda_ms`` is null with ``cuda_ms_reason`` where there are no CUDA events. A round with
     ``valid`` false has its ``reason`` and stays out of every statistic. The windows here are always the classic ones;
     ``adjusted_mj`` is the figure of the round's own ``protocol``, and ``energy`` has every other reading and figure.
-    ``earlier_attempts`` says why the round had to be measured again.
+    ``kernel_ptx_sha256`` is what ran, ``inject`` what a simulated device was told to show; ``earlier_attempts`` says
+    why the round had to be measured again.
     """
 
     kind: str  # "round"
@@ -230,6 +231,8 @@ class RoundRecord:
     cuda_ms_reason: Reason | None
     energy_reason: Reason | None
     energy: EnergyMeasurement | None = None
+    kernel_ptx_sha256: str | None = None
+    inject: str | None = None
     earlier_attempts: list[Reason] = field(default_factory=list)
 
 
@@ -268,8 +271,8 @@ class RunRequest:
 
     ``variant`` names the kernels; null: the workload's default. ``accepted_at`` is when the run began. ``protocol``
     null: the device's own. ``inject`` and ``seed`` are the simulated device's. ``reference_bands`` holds, for a model
-    of GPU that no band is shipped for, the joules per 10^12 operations of the reference load (low, high) that accepted
-    runs have shown.
+    of GPU that no band is shipped for, what accepted runs have shown of the reference load: joules per 10^12 operations
+    (low, high) and 10^12 operations per second (low, high).
     """
 
     accepted_at: str

@@ -15,6 +15,7 @@ GATES = (
     "sampling",
     "exclusive",
     "output_verified",
+    "same_conditions",
 )
 TELEMETRY_MOMENTS = ("before", "after")
 PAYLOAD_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # a regular expression for the whole name

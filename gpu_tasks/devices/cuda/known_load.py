@@ -17,6 +17,7 @@ from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import CounterReading
 
 SEED = 20261201
+SETTLE_S = 3.0
 CHECKED = 16  # rows and columns of the result, which cross in 256 elements
 WARM_UP_S = 1.0  # the last of ever longer loops, so that it is two in all: power comes up more slowly than clocks
 
@@ -39,16 +40,16 @@ class TorchKnownLoad:
         self._torch, self._gpu, self._clock, self._size = torch, gpu, clock, size
         self._translated = translated
 
-    def run(self, seconds: float) -> LoadRun:
-        """Products for about ``seconds``, warmed up and back to back, between two readings of the counter.
+    def run(self, seconds: float, duty: float = 1.0) -> LoadRun:
+        """Products for about ``seconds``, warmed up, between two readings of the counter.
 
-        Each writes into the same output. ``largest_error`` is the largest relative error of 256 elements of the last
+        Back to back, or with pauses after each so that they run ``duty`` of the time. Each writes into the same output. ``largest_error`` is the largest relative error of 256 elements of the last
         one against float64: in float32 5e-5 (the smallest of them is a hundredth of the others), in TF32 5e-2.
         """
         rng = np.random.default_rng(SEED)
         left, right = (rng.standard_normal((self._size, self._size), dtype=np.float32) for _ in range(2))
         with self._translated(), _in_float32(self._torch):
-            repeats, start, end, product = self._products(left, right, seconds)
+            repeats, start, end, product = self._products(left, right, seconds, duty)
             self._torch.cuda.empty_cache()  # what stays in it would hide what is allocated later from NVML
         rows, columns = (np.sort(rng.permutation(self._size)[:CHECKED]) for _ in range(2))
         exact = left[rows].astype(np.float64) @ right[:, columns].astype(np.float64)
@@ -56,7 +57,7 @@ class TorchKnownLoad:
         return LoadRun(self._size, repeats, start, end, float(error.max()))
 
     def _products(
-        self, left: Float32Array, right: Float32Array, seconds: float
+        self, left: Float32Array, right: Float32Array, seconds: float, duty: float
     ) -> tuple[int, CounterReading, CounterReading, Float32Array]:
         """Repeats, the readings around them, and the last product."""
         inputs = [self._on_gpu(values) for values in (left, right)]
@@ -67,9 +68,17 @@ class TorchKnownLoad:
                 self._torch.matmul(*inputs, out=output)
             self._torch.cuda.synchronize()
 
-        repeats = max(1, round(seconds / self._seconds_each(work)))
+        each_s = self._seconds_each(work)
+        repeats = max(1, round(seconds * duty / each_s))
+        if duty < 1:
+            self._clock.sleep(SETTLE_S)  # of the warm-up at full power
         start = self._gpu.read_counter()
-        work(repeats)
+        if duty < 1:
+            for _ in range(repeats):
+                work(1)
+                self._clock.sleep(each_s * (1 - duty) / duty)
+        else:
+            work(repeats)
         end = self._gpu.read_counter()
         product: Float32Array = output.cpu().numpy().copy()
         return repeats, start, end, product

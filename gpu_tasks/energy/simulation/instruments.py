@@ -10,12 +10,13 @@ import numpy as np
 
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Instruments, LoadRun
+from gpu_tasks.energy.nvml.events import xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.nvml.queries import INSTANTANEOUS
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.lag import Float64Array
 from gpu_tasks.energy.simulation.nvml import FakeNvml
-from gpu_tasks.energy.trace import Sample, csv_text
+from gpu_tasks.energy.trace import PROCESSES_EVERY_S, Sample, csv_text
 from gpu_tasks.records import CounterReading, PowerTrace, Reason
 
 SAMPLE_PERIOD_S = 0.05
@@ -26,6 +27,7 @@ START_S = 0.05
 
 LOAD_SIZE = 4096
 LOAD_WARM_UP_S = 2.0
+LOAD_SETTLE_S = 3.0
 LOAD_ERROR = 3e-6
 
 
@@ -58,8 +60,14 @@ class VirtualSampler:
         times = np.append(times[times < end_s - SAMPLE_JITTER_S], end_s)
         if gpu.effects.sampler_gap:
             times = times[np.abs(times - (start_s + end_s) / 2) > GAP_S / 2]
-        error = Reason("nvml_gpu_is_lost", "sampler: the GPU was lost") if gpu.lost else None
-        return PowerTrace(SAMPLE_PERIOD_S, INSTANTANEOUS, csv_text(self._samples(times)), error)
+        return PowerTrace(SAMPLE_PERIOD_S, INSTANTANEOUS, csv_text(self._samples(times)), self._error(start_s))
+
+    def _error(self, start_s: float) -> Reason | None:
+        """What came first of what a process would have been told."""
+        for time_s, number in self._gpu.xids:
+            if time_s >= start_s:
+                return xid_reason(number)
+        return Reason("nvml_gpu_is_lost", "sampler: the GPU was lost") if self._gpu.lost else None
 
     def _samples(self, times: Float64Array) -> Iterator[Sample]:
         gpu = self._gpu
@@ -72,8 +80,11 @@ class VirtualSampler:
         )
         counted = not gpu.effects.no_counter
         memory_clock_mhz, latest = gpu.profile.memory_clock_mhz, columns[0][-1] if columns[0] else 0.0
+        look_s = 0.0
         for time_s, watts, sm_clock_mhz, temperature_c, utilisation_percent in zip(*columns, strict=True):
             counter_s = min(time_s + COUNTER_AFTER_POWER_S, latest)
+            look = time_s >= look_s
+            look_s = time_s + PROCESSES_EVERY_S if look else look_s
             yield Sample(
                 time_s,
                 gpu.disturbed_w(watts),
@@ -84,6 +95,8 @@ class VirtualSampler:
                 temperature_c,
                 utilisation_percent,
                 0,
+                gpu.throttle_reasons(time_s),
+                gpu.process_count.at(time_s) if look else None,
             )
 
 
@@ -96,7 +109,7 @@ class SimulatedLoad:
     def __init__(self, gpu: SimulatedGpu, read_counter: Callable[[], CounterReading]) -> None:
         self._gpu, self._read_counter = gpu, read_counter
 
-    def run(self, seconds: float) -> LoadRun:
+    def run(self, seconds: float, duty: float = 1.0) -> LoadRun:
         """Work for about ``seconds``; the result of the products is taken for right."""
         profile = self._gpu.profile
         tera_operations = 2 * LOAD_SIZE**3 / 1e12
@@ -104,9 +117,16 @@ class SimulatedLoad:
         product_j = tera_operations * profile.joules_per_1e12_operations
         warm_up = round(LOAD_WARM_UP_S / product_s)
         self._gpu.work(warm_up * product_s, warm_up * product_j)
-        repeats = max(1, round(seconds / product_s))
+        repeats = max(1, round(seconds * duty / product_s))
+        if duty < 1:
+            self._gpu.clock.sleep(LOAD_SETTLE_S)
         start = self._read_counter()
-        self._gpu.work(repeats * product_s, repeats * product_j)
+        if duty < 1:
+            for _ in range(repeats):
+                self._gpu.work(product_s, product_j)
+                self._gpu.clock.sleep(product_s * (1 - duty) / duty)
+        else:
+            self._gpu.work(repeats * product_s, repeats * product_j)
         return LoadRun(LOAD_SIZE, repeats, start, self._read_counter(), LOAD_ERROR)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -97,6 +98,17 @@ def test_work_that_is_shorter_than_a_tick_is_no_measurement(tmp_path: Path) -> N
     raise AssertionError(record.reason)
 
 
+def test_what_another_board_taught_is_not_used(tmp_path: Path) -> None:
+    before, out = tmp_path / "telemetry-before.json", tmp_path / "r.json"
+    assert main(["telemetry", *SIMULATED, "--when", "before", "--out", str(before)]) == 0
+    record = read_record(before, TelemetryRecord)
+    write_record(dataclasses.replace(record, device_uuid="GPU-other"), before)
+    assert main(["measure", *SIMULATED, "--round", "1", "--telemetry", str(before), "--out", str(out)]) == 2
+    found = read_record(out, RoundRecord)
+    assert found.reason is not None
+    assert found.reason.code == "telemetry_of_another_device"
+
+
 def test_rounds_run_under_the_limit_of_the_known_load(tmp_path: Path) -> None:
     before, out = tmp_path / "telemetry-before.json", str(tmp_path / "r.json")
     assert main(["telemetry", *SIMULATED, "--when", "before", "--out", str(before)]) == 0
@@ -110,7 +122,7 @@ def test_rounds_run_under_the_limit_of_the_known_load(tmp_path: Path) -> None:
 def test_a_band_that_accepted_runs_taught_comes_with_the_request(tmp_path: Path) -> None:
     """The shipped band of the A100 has the last word; what the request says of another model is not looked at."""
     request = simulated_night().request
-    changed = RunRequest(**{**vars(request), "reference_bands": {"NVIDIA H200": [1.0, 2.0]}})
+    changed = RunRequest(**{**vars(request), "reference_bands": {"NVIDIA H200": [1.0, 2.0, 3.0, 4.0]}})
     write_record(changed, tmp_path / "request.json")
     out = tmp_path / "t.json"
     options = ["--when", "after", "--request", str(tmp_path / "request.json"), "--out", str(out)]

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from gpu_tasks.energy.bands import band_for
+from gpu_tasks.energy.conditions import same_conditions
 from gpu_tasks.energy.gates import failed, reference_gate, run_gates, unchecked
 from gpu_tasks.energy.trace import HEADER
 from gpu_tasks.records import GATES, GateResult, GpuProcess, Reason, ReferenceLoad, RoundRecord, RunRecord
@@ -25,7 +26,7 @@ def load(joules: float, speed: float = 19.0, error: float = 1e-6) -> ReferenceLo
 
 
 def gate(run: RunRecord, name: str, rounds: list[RoundRecord] | None = None) -> GateResult:
-    (found,) = [g for g in run_gates([], run.rounds if rounds is None else rounds) if g.gate == name]
+    (found,) = [g for g in run_gates([], run.rounds if rounds is None else rounds, A100, {}) if g.gate == name]
     return found
 
 
@@ -63,24 +64,29 @@ def test_an_unknown_model_is_unchecked_until_its_band_is_learnt() -> None:
     assert found.passed is None
     assert found.reason is not None
     assert found.reason.code == "no_reference_band"
-    learnt = band_for(h200, {h200: [4.0, 6.0]})
+    learnt = band_for(h200, {h200: [4.0, 6.0, 40.0, 60.0]})
     assert reference_gate(load(5.0, speed=50.0), learnt, h200, "after").passed is True
     assert reference_gate(load(6.5, speed=50.0), learnt, h200, "after").passed is False
+    assert reference_gate(load(5.0, speed=90.0), learnt, h200, "after").passed is False
 
 
 def test_a_shipped_band_cannot_be_learnt_away() -> None:
-    band = band_for(A100, {A100: [0.01, 0.1]})
+    band = band_for(A100, {A100: [0.01, 0.1, 1.0, 99.0]})
     assert reference_gate(load(0.07), band, A100, "before").passed is False
 
 
 def test_without_telemetry_the_reference_load_is_unchecked(run: RunRecord) -> None:
-    found = [g for g in run_gates([], run.rounds) if g.gate == "reference_load"]
+    found = [g for g in run_gates([], run.rounds, A100, {}) if g.gate == "reference_load"]
     assert [(g.where, g.passed) for g in found] == [("before", None), ("after", None)]
-    assert [g.passed for g in run_gates(run.telemetry, run.rounds) if g.gate == "reference_load"] == [True, True]
+    assert [g.passed for g in run_gates(run.telemetry, run.rounds, A100, {}) if g.gate == "reference_load"] == [
+        True,
+        True,
+        True,
+    ]
 
 
 def test_nothing_passes_for_lack_of_data() -> None:
-    found = run_gates([], [])
+    found = run_gates([], [], A100, {})
     assert {g.gate for g in found} == set(GATES)
     assert len(unchecked(found)) == len(found)
     assert failed(found) == []
@@ -107,8 +113,8 @@ def test_sham(run: RunRecord, share: float, passed: bool) -> None:
     assert first.energy is not None
     assert first.energy.sham is not None
     sham = dataclasses.replace(first.energy.sham, adjusted_mj=share * 0.58)
-    assert gate(run, "sham_window", [with_energy(first, sham=sham), *run.rounds[1:]]).passed is passed
-    assert gate(run, "sham_window", run.rounds[1:]).passed is None
+    assert gate(run, "sham_window", [with_energy(first, sham=sham), *run.rounds[2:]]).passed is passed
+    assert gate(run, "sham_window", run.rounds[2:]).passed is None
 
 
 @pytest.mark.parametrize(
@@ -157,3 +163,68 @@ def test_another_process(run: RunRecord) -> None:
 def test_wrong_output_fails_though_its_round_is_invalid(run: RunRecord) -> None:
     wrong = dataclasses.replace(run.rounds[0], valid=False, reason=Reason("output_not_verified", "3 of 1000"))
     assert gate(run, "output_verified", [wrong, *run.rounds[1:]]).passed is False
+
+
+@pytest.mark.parametrize(("low", "passed"), [(8.4, True), (6.8, True), (6.6, False), (0.5, False), (26.0, False)])
+def test_the_load_with_pauses_finds_a_sensor_that_is_wrong_near_idle(low: float, passed: bool) -> None:
+    found = reference_gate(
+        dataclasses.replace(load(8.4), low_duty_joules_per_1e12_operations=low), band_for(A100, {}), A100, "before"
+    )
+    assert found.passed is passed
+    if not passed:
+        assert found.reason is not None
+        assert "wrong near idle" in found.reason.message
+
+
+def test_the_load_is_judged_by_its_figures_whatever_its_record_says(run: RunRecord) -> None:
+    """A telemetry record with a bad load and no gate, or a passed one, is not believed."""
+    bad = [dataclasses.replace(t, reference_load=load(0.07), gates=[]) for t in run.telemetry]
+    found = [g for g in run_gates(bad, run.rounds, A100, {}) if g.gate == "reference_load"]
+    assert [g.passed for g in found] == [False, False, True]
+
+
+@pytest.mark.parametrize(("after", "passed"), [(9.0, True), (9.2, True), (9.5, False), (7.4, False)])
+def test_loads_before_and_after_agree(run: RunRecord, after: float, passed: bool) -> None:
+    loads = [load(8.4), load(after)]
+    telemetry = [dataclasses.replace(t, reference_load=x) for t, x in zip(run.telemetry, loads, strict=True)]
+    (found,) = [
+        g for g in run_gates(telemetry, run.rounds, A100, {}) if g.gate == "reference_load" and g.where == "run"
+    ]
+    assert found.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("driver", "1.2.3", "driver: "),
+        ("power_limit_w", 300.0, "power limit: 400.0, 300.0"),
+        ("power_kind", "average", "kind of power: "),
+        ("uuid", "GPU-other", "GPU: "),
+        ("memory_clock_mhz", 405, "memory clock: "),
+    ],
+)
+def test_rounds_under_other_conditions_are_not_one_run(run: RunRecord, field: str, value: object, words: str) -> None:
+    last = run.rounds[-1]
+    assert last.energy is not None
+    state = dataclasses.replace(last.energy.state_before, **{field: value})  # type: ignore[arg-type]
+    found = same_conditions(run.telemetry, [*run.rounds[:-1], with_energy(last, state_before=state)])
+    assert found.passed is False
+    assert found.reason is not None
+    assert words in found.reason.message
+    silent = dataclasses.replace(last.energy.state_before, **{field: None})  # type: ignore[arg-type]
+    assert same_conditions(run.telemetry, [*run.rounds[:-1], with_energy(last, state_before=silent)]).passed
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("protocol", "classic"), ("kernel_ptx_sha256", "0" * 64), ("inject", "energy+1%"), ("arm", "other")],
+)
+def test_rounds_of_another_kind_are_not_one_run(run: RunRecord, field: str, value: str) -> None:
+    other = dataclasses.replace(run.rounds[-1], **{field: value})  # type: ignore[arg-type]
+    assert same_conditions(run.telemetry, run.rounds).passed
+    assert same_conditions(run.telemetry, [*run.rounds[:-1], other]).passed is False
+
+
+def test_another_counter_is_known_by_its_period(run: RunRecord) -> None:
+    other = with_energy(run.rounds[-1], tick_period_s=0.05)
+    assert same_conditions(run.telemetry, [*run.rounds[:-1], other]).passed is False

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
+from pathlib import Path
 
 import pytest
 
 from gpu_tasks.energy.gates import failed, unchecked
-from gpu_tasks.records import GATES, Outcome, RoundRecord, RunRecord, read_record
+from gpu_tasks.programs.cli import main
+from gpu_tasks.programs.summarise import Part, judge, read_parts
+from gpu_tasks.records import GATES, Outcome, Reason, RoundRecord, RunRecord, read_record, write_record
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
@@ -36,7 +40,7 @@ def test_a_healthy_night_is_verified_with_all_three_figures() -> None:
         assert record.adjusted_mj == next(f.adjusted_mj for f in record.energy.figures if f.figure == "audited")
         assert {f.figure for f in record.energy.figures} == {"classic", "aligned", "audited"}
         assert record.energy.meters is not None
-    assert [record.energy.sham is not None for record in run.rounds if record.energy] == [True, False, False]
+    assert [record.energy.sham is not None for record in run.rounds if record.energy] == [True, True, False]
 
 
 def test_a_classic_night_has_the_aligned_figure_too() -> None:
@@ -184,3 +188,64 @@ def test_few_rounds_are_not_enough_for_a_spread() -> None:
     assert [gate.gate for gate in unchecked(run.gates)] == ["round_spread"]
     assert run.energy_trust_reason is not None
     assert "3 are needed" in run.energy_trust_reason.message
+
+
+def test_finished_rounds_are_kept_when_the_gpu_is_lost(tmp_path: Path) -> None:
+    """Lost in the third round: the two before it are in the record, and the run says what happened."""
+    before = simulated_night()
+    write_record(dataclasses.replace(before.request, rounds=3), tmp_path / "request.json")
+    assert before.provision is not None
+    parts = {"provision": before.provision, "verify-sources": before.verify_sources}
+    parts |= {"verify-payload": before.verify_payload, "validation-00": before.validations[0]}
+    parts |= {f"round-{r.round:02d}": r for r in before.rounds[:2]}
+    for name, part in parts.items():
+        write_record(part, tmp_path / f"{name}.json")
+    lost = ["measure", "--device", "simulated", "--inject", "lost_gpu", "--round", "2"]
+    assert main([*lost, "--out", str(tmp_path / "round-02.json")]) == 5
+    options = ["--request", str(tmp_path / "request.json"), "--folder", str(tmp_path)]
+    assert main(["summarise", *options, "--out", str(tmp_path / "run.json")]) == 5
+    run = read_record(tmp_path / "run.json", RunRecord)
+    assert [record.valid for record in run.rounds] == [True, True, False]
+    assert [r.adjusted_mj for r in run.rounds[:2]] == [r.adjusted_mj for r in before.rounds[:2]]
+    assert run.reason is not None
+    assert run.reason.message.startswith("round-02: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (["--protocol", "classic"], "protocol"),
+        (["--arm", "other"], "arm"),
+        (["--variant", "record"], "kernel_ptx_sha256"),
+        (["--inject", "energy+10%"], "inject"),
+    ],
+)
+def test_a_round_that_was_not_asked_for_is_no_part_of_the_run(tmp_path: Path, options: list[str], field: str) -> None:
+    run = simulated_night()
+    write_record(run.request, tmp_path / "request.json")
+    assert run.provision is not None
+    write_record(run.provision, tmp_path / "provision.json")
+    out = str(tmp_path / "round-01.json")
+    assert main(["measure", "--device", "simulated", "--round", "1", *options, "--out", out]) == 0
+    (part,) = [p for p in read_parts(run.request, tmp_path) if p.name == "round-01"]
+    assert part.reason is not None
+    assert part.reason.code == "wrong_part"
+    assert f"$.{field}: expected" in part.reason.message
+
+
+def test_most_rounds_must_be_valid() -> None:
+    run = simulated_night(rounds=7)
+    reason = Reason("throttled", "throttled")
+    for invalid, fine in ((3, True), (4, False)):
+        spoiled = [
+            dataclasses.replace(r, valid=False, outcome=Outcome.INVALID_MEASUREMENT, reason=reason)
+            if r.round < invalid
+            else r
+            for r in run.rounds
+        ]
+        parts = [Part(f"round-{r.round:02d}", 3, r, r.outcome, r.reason) for r in spoiled]
+        outcome, found = judge(parts, 7, [])
+        assert (outcome is Outcome.OK) is fine
+        assert (found is None) is fine
+        if found is not None:
+            assert found.code == "too_few_valid_rounds"

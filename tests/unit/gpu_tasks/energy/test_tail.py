@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_tasks.energy.tail import tail_energy_j
+from gpu_tasks.energy.tail import power_tail
 from gpu_tasks.records import AlignedReadings, CounterEdge
 
 IDLE_W, ACTIVE_W = 40.0, 75.0
@@ -36,11 +36,20 @@ def after(tau_s: float, delay_s: float, settled_s: float, rise_w: float = ACTIVE
 
 @given(st.floats(0.05, 0.5), st.floats(0.0, 0.1))
 def test_the_tail_is_found(tau_s: float, delay_s: float) -> None:
-    found = tail_energy_j(after(tau_s, delay_s, 5.0), 0.0, ACTIVE_W, IDLE_W)
+    found = power_tail(after(tau_s, delay_s, 5.0), 0.0, ACTIVE_W, IDLE_W).energy_j
     assert found == pytest.approx((ACTIVE_W - IDLE_W) * tau_s, rel=0.02, abs=0.02)
 
 
 def test_no_power_above_idle_is_no_tail() -> None:
-    assert tail_energy_j(after(0.25, 0.05, 3.0, rise_w=0.0), 0.0, ACTIVE_W, IDLE_W) == pytest.approx(0.0, abs=1e-3)
-    assert tail_energy_j(after(0.25, 0.05, 3.0), 0.0, IDLE_W, IDLE_W) == 0.0
-    assert tail_energy_j(after(0.25, 0.05, 3.0, rise_w=-5.0), 0.0, ACTIVE_W, IDLE_W) == 0.0
+    assert power_tail(after(0.25, 0.05, 3.0, rise_w=0.0), 0.0, ACTIVE_W, IDLE_W).energy_j == pytest.approx(
+        0.0, abs=1e-3
+    )
+    assert power_tail(after(0.25, 0.05, 3.0), 0.0, IDLE_W, IDLE_W).energy_j == 0.0
+    assert power_tail(after(0.25, 0.05, 3.0, rise_w=-5.0), 0.0, ACTIVE_W, IDLE_W).energy_j == 0.0
+
+
+def test_what_is_left_of_it_later() -> None:
+    tail = power_tail(after(0.5, 0.05, 5.0), 0.0, ACTIVE_W, IDLE_W)
+    assert tail.left_j(0.0) == tail.energy_j
+    assert tail.left_j(1.0) == pytest.approx(35 * 0.5 * math.exp(-2), rel=0.03)
+    assert power_tail(after(0.25, 0.05, 3.0, rise_w=-5.0), 0.0, ACTIVE_W, IDLE_W).left_j(1.0) == 0.0
