@@ -10,7 +10,8 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT n.night, n.device, n.device_uuid, aligned.rounds, classic.median_mj AS classic_mj, aligned.median_mj AS aligned_mj,
+SELECT n.night, n.device, n.device_uuid, aligned.rounds, classic.median_mj AS classic_mj,
+       aligned.median_mj AS aligned_mj,
        classic.median_mj - aligned.median_mj AS difference_mj,
        100 * (classic.median_mj - aligned.median_mj) / nullif(abs(aligned.median_mj), 0) AS difference_percent,
        abs(classic.median_mj - aligned.median_mj) > aligned.detectable_mj AS larger_than_detectable,

@@ -15,7 +15,8 @@
 
 SELECT n.device, n.device_uuid, n.kernel_variant, count(*) AS nights,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY e.per_reference_load) AS per_reference_load,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY n.reference_joules_per_1e12_operations) AS joules_per_1e12_operations,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY n.reference_joules_per_1e12_operations)
+           AS joules_per_1e12_operations,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY e.median_mj) AS adjusted_mj
 FROM nightly AS n
 JOIN run_energy AS e USING (run_id)

@@ -11,7 +11,7 @@
 -- device (text): one board, by device_uuid or model name; empty: every one
 \if :{?device} \else \set device '' \endif
 
-WITH named AS (
+WITH named AS NOT MATERIALIZED (
     SELECT run.*, device.kind, device.name AS device, device.uuid AS device_uuid,
            (run.started_at AT TIME ZONE 'UTC')::date::text AS night
     FROM run
@@ -53,7 +53,8 @@ WITH named AS (
     FROM both_runs JOIN source_state USING (source_state_id), jsonb_each_text(sources) AS source
     UNION ALL
     SELECT side, 'kernel', fact.name, fact.value
-    FROM both_runs, LATERAL (VALUES ('variant', kernel_variant), ('ptx_sha256', kernel_ptx_sha256)) AS fact (name, value)
+    FROM both_runs,
+        LATERAL (VALUES ('variant', kernel_variant), ('ptx_sha256', kernel_ptx_sha256)) AS fact (name, value)
     UNION ALL
     SELECT side, 'payload', fact.name, fact.value
     FROM both_runs

@@ -13,11 +13,13 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT e.night, e.device, e.device_uuid, e.what, e.from_value, e.to_value, e.detail, e.previous_night, e.trigger, e.dag_run_id
+SELECT e.night, e.device, e.device_uuid, e.what, e.from_value, e.to_value, e.detail, e.previous_night, e.trigger,
+       e.dag_run_id
 FROM environment_changes AS e
 WHERE e.workload = :'workload'
   AND (:'device' = '' OR e.device_uuid = :'device' OR e.device = :'device')
   AND e.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
   AND e.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
   AND (:'what' = '' OR e.what = :'what')
+  AND e.trigger <> 'import'
 ORDER BY e.started_at DESC, e.device_uuid, e.what;

@@ -1,5 +1,5 @@
 -- Telemetry gates that failed or were not checked, by month
--- How often each gate let a month down, on how many nights, and the reason it gave most often.
+-- How often each gate let a month down, of how many checks, on how many nights, and the reason it gave most often.
 --
 -- workload (text): what was tested
 \if :{?workload} \else \set workload 'qda' \endif
@@ -10,16 +10,22 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT date_trunc('month', n.night)::date AS month, g.gate, count(*) FILTER (WHERE g.passed IS FALSE) AS failed,
-       count(*) FILTER (WHERE g.passed IS NULL) AS unchecked, count(*) AS checks,
-       count(DISTINCT n.run_id) FILTER (WHERE g.passed IS NOT TRUE) AS nights,
-       mode() WITHIN GROUP (ORDER BY g.reason_code) AS most_frequent_reason
-FROM nightly AS n
-JOIN telemetry_gate AS g USING (run_id)
-WHERE n.workload = :'workload'
-  AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
-  AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-  AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
-GROUP BY date_trunc('month', n.night), g.gate
-HAVING count(*) FILTER (WHERE g.passed IS NOT TRUE) > 0
-ORDER BY month, failed DESC, unchecked DESC, g.gate;
+WITH checks AS NOT MATERIALIZED (
+    SELECT date_trunc('month', n.night)::date AS month, n.run_id, g.gate, g.passed, g.reason_code
+    FROM nightly AS n
+    JOIN telemetry_gate AS g USING (run_id)
+    WHERE n.workload = :'workload'
+      AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
+      AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+      AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+), made AS (
+    SELECT month, gate, count(*) AS checks FROM checks GROUP BY month, gate
+)
+SELECT month, gate, count(*) FILTER (WHERE passed IS FALSE) AS failed,
+       count(*) FILTER (WHERE passed IS NULL) AS unchecked, made.checks, count(DISTINCT run_id) AS nights,
+       mode() WITHIN GROUP (ORDER BY reason_code) AS most_frequent_reason
+FROM checks
+JOIN made USING (month, gate)
+WHERE passed IS NOT TRUE
+GROUP BY month, gate, made.checks
+ORDER BY month, failed DESC, unchecked DESC, gate;

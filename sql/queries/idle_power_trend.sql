@@ -18,7 +18,7 @@ SELECT n.night, n.device, n.device_uuid, t.idle_power_w, t.idle_slope_w_per_s, t
 FROM nightly AS n
 JOIN telemetry AS t ON t.run_id = n.run_id AND t.moment = 'before'
 CROSS JOIN LATERAL (
-    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY (idle_before_w + idle_after_w) / 2) AS round_idle_w,
+    SELECT avg((idle_before_w + idle_after_w) / 2) AS round_idle_w,
            min(least(idle_before_w, idle_after_w)) AS round_idle_min_w,
            max(greatest(idle_before_w, idle_after_w)) AS round_idle_max_w
     FROM round

@@ -19,7 +19,8 @@ WITH rounds AS (
       AND r.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
       AND r.trigger <> 'import'
 )
-SELECT reason_code, count(*) AS rounds, 100 * count(*)::double precision / (SELECT count(*) FROM rounds) AS percent_of_rounds,
+SELECT reason_code, count(*) AS rounds,
+       100 * count(*)::double precision / (SELECT count(*) FROM rounds) AS percent_of_rounds,
        count(DISTINCT run_id) AS nights, count(DISTINCT device_uuid) AS boards,
        min(night) AS first_night, max(night) AS last_night
 FROM rounds

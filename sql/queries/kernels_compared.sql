@@ -17,7 +17,8 @@
 
 WITH nights AS (
     SELECT n.night, n.device, n.device_uuid, n.payload, n.protocol, n.started_at, n.cuda_ms_median,
-           CASE WHEN n.energy_trust = 'verified' AND n.withdrawn IS NULL THEN n.adjusted_mj_median END AS verified_mj,
+           CASE WHEN n.energy_trust = 'verified' AND n.withdrawn IS NULL AND n.inject IS NULL
+               THEN n.adjusted_mj_median END AS verified_mj,
            run.kernel_ptx_sha256, n.kernel_variant
     FROM nightly AS n
     JOIN run USING (run_id)

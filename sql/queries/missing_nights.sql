@@ -1,6 +1,5 @@
 -- Nights that did not run
--- Days without a scheduled run between the first one and the last night asked for, as gaps, with what was run by hand
--- in them.
+-- Days without a scheduled run since the very first one, as gaps, with how much was run by hand in them.
 --
 -- workload (text): what was tested
 \if :{?workload} \else \set workload 'qda' \endif
@@ -10,19 +9,24 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 WITH ran AS (
-    SELECT n.night, bool_or(n.trigger = 'scheduled') AS scheduled, count(*) FILTER (WHERE n.trigger <> 'scheduled') AS by_hand
+    SELECT n.night, bool_or(n.trigger = 'scheduled') AS scheduled,
+           count(*) FILTER (WHERE n.trigger <> 'scheduled') AS by_hand
     FROM nightly AS n
     WHERE n.workload = :'workload'
       AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
       AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
     GROUP BY n.night
+), first_scheduled AS (
+    SELECT min(n.night) AS night FROM nightly AS n WHERE n.workload = :'workload' AND n.trigger = 'scheduled'
 ), calendar AS (
     SELECT day::date AS night
-    FROM generate_series(
-        (SELECT min(night) FROM ran WHERE scheduled)::timestamp,
-        least(:'until'::date, (now() AT TIME ZONE 'UTC')::date)::timestamp,
-        interval '1 day'
-    ) AS day
+    FROM first_scheduled,
+        generate_series(
+            CASE WHEN first_scheduled.night IS NOT NULL
+                THEN greatest(:'since'::date, first_scheduled.night) END::timestamp,
+            least(:'until'::date, (now() AT TIME ZONE 'UTC')::date)::timestamp,
+            interval '1 day'
+        ) AS day
 ), missing AS (
     SELECT calendar.night, coalesce(ran.by_hand, 0) AS by_hand,
            calendar.night - (row_number() OVER (ORDER BY calendar.night))::integer AS gap

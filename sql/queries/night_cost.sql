@@ -12,16 +12,19 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 SELECT n.night, n.device, n.duration_s, r.replays, r.replays_j, t.reference_load_j,
-       (r.last_mj - r.first_mj)::double precision / 1000 AS rounds_with_idle_j, r.last_s - r.first_s AS rounds_with_idle_s,
-       (r.last_mj - r.first_mj)::double precision / 1000 / nullif(r.last_s - r.first_s, 0) AS average_power_w, n.dag_run_id
+       (r.last_mj - r.first_mj)::double precision / 1000 AS rounds_with_idle_j,
+       r.last_s - r.first_s AS rounds_with_idle_s,
+       (r.last_mj - r.first_mj)::double precision / 1000 / nullif(r.last_s - r.first_s, 0) AS average_power_w,
+       n.dag_run_id
 FROM nightly AS n
 CROSS JOIN LATERAL (
     SELECT sum(repeats)::bigint AS replays, sum(gross_mj * repeats / 1000) AS replays_j,
-           min((counters #>> '{idle_before,start,energy_mj}')::bigint) AS first_mj,
-           max((counters #>> '{idle_after,end,energy_mj}')::bigint) AS last_mj,
-           min((counters #>> '{idle_before,start,time_s}')::double precision) AS first_s,
-           max((counters #>> '{idle_after,end,time_s}')::double precision) AS last_s
-    FROM round
+           min(first.energy_mj) AS first_mj, max(last.energy_mj) AS last_mj, min(first.time_s) AS first_s,
+           max(last.time_s) AS last_s
+    FROM round,
+        jsonb_to_record(counters) AS reading (idle_before jsonb, idle_after jsonb),
+        jsonb_to_record(coalesce(idle_before -> 'start', '{}')) AS first (energy_mj bigint, time_s double precision),
+        jsonb_to_record(coalesce(idle_after -> 'end', '{}')) AS last (energy_mj bigint, time_s double precision)
     WHERE round.run_id = n.run_id
 ) AS r
 CROSS JOIN LATERAL (

@@ -11,7 +11,8 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 SELECT date_trunc('month', n.night)::date AS month, n.verdict, count(*) AS nights,
-       100 * count(*)::double precision / sum(count(*)) OVER (PARTITION BY date_trunc('month', n.night)) AS percent_of_month
+       100 * count(*)::double precision / sum(count(*)) OVER (PARTITION BY date_trunc('month', n.night))
+           AS percent_of_month
 FROM nightly AS n
 WHERE n.workload = :'workload'
   AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')

@@ -12,21 +12,25 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 WITH hashes AS (
-    SELECT v.night, v.started_at, v.device, v.device_uuid, v.kernel_variant, v.draw, v.agreed, v.total,
-           v.predictions_int32_sha256 AS sha256,
+    -- Of tables and over keys: a window over all of history has to be cheap.
+    SELECT v.run_id, v.draw, v.agreed, v.total, v.predictions_int32_sha256 AS sha256, run.device_id, run.started_at,
            lag(v.predictions_int32_sha256) OVER board_draw AS sha256_before,
-           lag(v.night) OVER board_draw AS night_before, lag(v.agreed) OVER board_draw AS agreed_before, v.dag_run_id
-    FROM validation_history AS v
-    WHERE v.workload = :'workload'
-      AND (:'device' = '' OR v.device_uuid = :'device' OR v.device = :'device')
-      AND v.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
-      AND v.trigger <> 'import'
+           lag(v.agreed) OVER board_draw AS agreed_before, lag(run.started_at) OVER board_draw AS started_before
+    FROM run
+    JOIN validation AS v USING (run_id)
+    JOIN device USING (device_id)
+    WHERE run.workload = :'workload'
+      AND (:'device' = '' OR device.uuid = :'device' OR device.name = :'device')
+      AND run.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+      AND run.trigger <> 'import'
       AND v.predictions_int32_sha256 IS NOT NULL
-    WINDOW board_draw AS (PARTITION BY v.device_uuid, v.payload, v.draw ORDER BY v.started_at)
+    WINDOW board_draw AS (PARTITION BY run.device_id, run.payload_id, v.draw ORDER BY run.started_at)
 )
-SELECT night, night_before, device, device_uuid, kernel_variant, draw, agreed_before, agreed, total,
-       left(sha256_before, 12) AS sha256_before, left(sha256, 12) AS sha256, dag_run_id
-FROM hashes
-WHERE sha256 <> sha256_before
-  AND started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-ORDER BY started_at DESC, device_uuid, draw;
+SELECT n.night, (h.started_before AT TIME ZONE 'UTC')::date AS night_before, n.device, n.device_uuid, n.kernel_variant,
+       h.draw, h.agreed_before, h.agreed, h.total, left(h.sha256_before, 12) AS sha256_before,
+       left(h.sha256, 12) AS sha256, n.dag_run_id
+FROM hashes AS h
+JOIN nightly AS n USING (run_id)
+WHERE h.sha256 <> h.sha256_before
+  AND h.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+ORDER BY h.started_at DESC, n.device_uuid, h.draw;

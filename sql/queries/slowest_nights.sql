@@ -1,5 +1,5 @@
 -- Slowest nights, and what took the time
--- The nights that took longest, with the seconds of validation, of the windows of valid rounds and of the reference
+-- The nights that took longest, with the seconds of validation, of the windows of all rounds and of the reference
 -- load; what is left went into preparation, waiting and rounds that were measured again.
 --
 -- workload (text): what was tested

@@ -115,6 +115,13 @@ NIGHTS = [
         {"until": "2026-04-02"},
     ),
     Answer(
+        "missing_nights",
+        "first_night last_night nights",
+        [("2026-03-05", "2026-03-05", 1)],
+        {"since": "2026-03-05", "until": "2026-03-06"},
+    ),
+    Answer("missing_nights", "nights", [], {"until": "2026-03-03"}),
+    Answer(
         "longest_streaks",
         "first_night last_night nights ok ended_by",
         [

@@ -14,7 +14,9 @@ import pytest
 
 from local import query
 from local.cookbook import Question, find_question, questions
+from local.paths import ROOT
 from tests.integration.regression.cookbook_database import cookbook_database
+from tests.support.cookbook_document import DOCUMENT, MARKER, made
 
 __all__ = ["cookbook_database"]
 
@@ -120,3 +122,39 @@ def test_a_question_reads_and_nothing_else(question: Question, cookbook_database
     connection.close()
     words = set(re.findall(r"\w+", re.sub(r"--.*|'[^']*'", "", question.sql.lower())))
     assert not words & {"insert", "update", "delete", "set_config", "into", "nextval", "create", "pg_sleep"}
+
+
+def test_the_document_lists_every_question_as_its_file_has_it() -> None:
+    _, marker, listed = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
+    assert marker
+    assert listed == made(), "run python -m tests.support.cookbook_document"
+    headings = re.findall(r"^### (\w+): (.+)$", listed, re.MULTILINE)
+    assert sorted(headings) == [(question.name, question.title) for question in questions()]
+
+
+def test_every_code_of_a_refusal_is_documented() -> None:
+    raised = set(re.findall(r'BadInput\(\s*"(\w+)"', (ROOT / "local" / "cookbook.py").read_text(encoding="utf-8")))
+    documented = set(
+        re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(encoding="utf-8").partition("The type of")[0], re.MULTILINE)
+    )
+    assert raised == documented != set()
+
+
+def test_what_the_document_says_of_notebooks_and_psql_works(
+    cookbook_database: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    (notebook,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    names: dict[str, Any] = {"re": re}
+    monkeypatch.chdir(ROOT)
+    exec(re.search(r"text = .*?\n(?=with)", notebook, re.DOTALL)[0], names)  # type: ignore[index] # noqa: S102
+    connection = psycopg2.connect(cookbook_database)
+    with connection.cursor() as cursor:
+        cursor.execute(names["statement"], names["values"])
+        by_driver = [str(row[0]) for row in cursor]
+    connection.close()
+    (line,) = re.findall(r"^psql (-v .*) \"postgresql", document, re.MULTILINE)
+    assert query.psql(cookbook_database, [*PSQL, *line.split()]) == 0
+    nights = [row[0] for row in as_csv(capfd.readouterr().out)]
+    assert nights[1:] == by_driver
+    assert len(by_driver) == 11
