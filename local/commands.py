@@ -19,10 +19,27 @@ from local.locks import exclusive
 from local.logs import show_logs
 from local.paths import Home
 from local.questions import asked
+from local.record_commands import command_export, command_import, command_rebuild
 from local.secrets import load
 from local.stack import hold
+from local.upkeep_commands import command_backup, command_restore, command_retention
 from regression.nights.table import verdict_table
 
+__all__ = [
+    "command_backup",
+    "command_down",
+    "command_export",
+    "command_import",
+    "command_logs",
+    "command_rebuild",
+    "command_restore",
+    "command_retention",
+    "command_run",
+    "command_sql",
+    "command_status",
+    "command_trigger",
+    "command_up",
+]
 DEFAULT_SCHEDULE = "0 2 * * *"
 LATEST_NIGHTS = """\
 SELECT started_at, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""

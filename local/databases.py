@@ -74,7 +74,7 @@ def databases(admin_dsn: str, secrets: Secrets, *, embedded: bool) -> Databases:
     return Databases(url, results, secrets)
 
 
-def prepare(target: Databases, records: Path) -> None:
+def prepare(target: Databases, records: Path, *, with_airflow: bool = True) -> None:
     """Make what is missing: roles, databases, the newest schema, the first baselines; safe to repeat.
 
     ``records`` is the folder of the kept record files, in which the first baselines have theirs as well.
@@ -91,17 +91,18 @@ def prepare(target: Databases, records: Path) -> None:
     }
     try:
         with _administrator(target) as cursor:
-            _ensure_role(cursor, AIRFLOW_ROLE, target.secrets.airflow_database)
+            if with_airflow:
+                _ensure_role(cursor, AIRFLOW_ROLE, target.secrets.airflow_database)
+                _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
             _ensure_role(cursor, "nightly_owner", target.secrets.owner)
-            _ensure_database(cursor, target.airflow_database, AIRFLOW_ROLE)
             _ensure_database(cursor, target.results, "nightly_owner")
             if target.results == EMBEDDED_RESULTS:  # a server of our own: its other databases are nobody's business
                 cursor.execute("REVOKE CONNECT ON DATABASE postgres, template1 FROM PUBLIC")
-        with _engine(target.admin.set(database=target.results)) as engine, engine.begin() as connection:
+        with engine_of(target.admin.set(database=target.results)) as engine, engine.begin() as connection:
             ensure_roles(connection, target.results, passwords)
-        with _engine(target.owner) as owner:
+        with engine_of(target.owner) as owner:
             upgrade(owner)
-        with _engine(target.writer) as writer:
+        with engine_of(target.writer) as writer:
             ensure_first_baselines(writer, FIRST_BASELINES, records)
             with writer.connect() as connection:
                 keep_missing(connection, records)
@@ -131,7 +132,8 @@ def libpq_uri(uri: str | URL) -> str:
 
 
 @contextmanager
-def _engine(uri: str | URL) -> Iterator[Engine]:
+def engine_of(uri: str | URL) -> Iterator[Engine]:
+    """Engine of a connection URI, whose connections are closed in the end."""
     engine = create_engine(uri)
     try:
         yield engine

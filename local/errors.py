@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_tasks.records import Outcome
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpu_tasks.records import Outcome, TaskError
 
 
 class LauncherError(Exception):
@@ -18,3 +21,12 @@ class Usage(LauncherError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Outcome.BAD_INPUT)
+
+
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """Failures of the other houses as the launcher's own."""
+    try:
+        yield
+    except TaskError as error:
+        raise LauncherError(error.message, error.outcome) from error

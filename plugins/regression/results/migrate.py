@@ -44,6 +44,11 @@ def downgrade(engine: Engine, revision: str) -> None:
         command.downgrade(_config(connection), revision)
 
 
+def revisions() -> list[str]:
+    """Every version that the schema ever had, oldest first."""
+    return [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()][::-1]
+
+
 def run_sql(name: str) -> None:
     """Run one SQL file that lies beside the migrations; for use in a migration."""
     _run_file(op.get_bind(), MIGRATIONS / "versions" / name)
@@ -59,7 +64,7 @@ def _become_owner(connection: Connection) -> None:
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
