@@ -11,7 +11,14 @@ OWNER = "nightly_owner"
 WRITER = "nightly_writer"
 READER = "nightly_reader"
 ROLES = (OWNER, WRITER, READER)
-READER_TIMEOUT = "30s"
+READER_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "statement_timeout": "30s",
+    "idle_in_transaction_session_timeout": "10min",  # an open transaction would hold up the next migration
+    "timezone": "UTC",  # as the nights are counted
+    "search_path": "public",
+}
+"""What a reader's session begins with. Defaults: PostgreSQL lets every role change its own, until the next start."""
 LOCK_KEY = 0x6B6E726F6C6573
 
 
@@ -42,7 +49,12 @@ def ensure_roles(admin_connection: Connection, database: str, passwords: Mapping
                 owner=sql.Identifier(OWNER),
                 writer=sql.Identifier(WRITER),
                 reader=sql.Identifier(READER),
-                timeout=sql.Literal(READER_TIMEOUT),
+            )
+        )
+    for name, value in READER_SETTINGS.items():
+        cursor.execute(
+            sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(
+                sql.Identifier(READER), sql.Identifier(database), sql.Identifier(name), sql.Literal(value)
             )
         )
     cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
@@ -59,8 +71,7 @@ _GRANTS = (
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
     "GRANT USAGE, CREATE ON SCHEMA public TO {owner}",
     "GRANT USAGE ON SCHEMA public TO {writer}, {reader}",
-    "ALTER ROLE {reader} IN DATABASE {database} SET default_transaction_read_only = on",
-    "ALTER ROLE {reader} IN DATABASE {database} SET statement_timeout = {timeout}",
+    "ALTER ROLE {reader} IN DATABASE {database} RESET ALL",
     # Membership lets the administrator act as the owner, for these defaults and for migrations.
     "GRANT {owner} TO CURRENT_USER",
     "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT, INSERT, UPDATE ON TABLES TO {writer}",
