@@ -17,7 +17,7 @@ from gpu_tasks.devices.cuda.errors import cuda_error
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.manifest import Kernels
 from gpu_tasks.energy.instruments import Instruments
-from gpu_tasks.energy.nvml.errors import NvmlTransient, NvmlUnavailable
+from gpu_tasks.energy.nvml.errors import NvmlUnavailable
 from gpu_tasks.energy.simulation.gpu import GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.float32 import Float32Array
@@ -48,17 +48,17 @@ class SimulatedQda:
     ) -> None:
         self._emulated = EmulatedQda(workload, kernels, check_races=check_races)
         self._gpu = gpu
-        self._instruments = simulated_instruments(gpu)
+        self._opened = simulated_instruments(gpu)
+        self._instruments: Instruments | Reason | None = None
         self.clock = gpu.clock
-        self._no_counter = self._probe()
         self._captured = self._closed = False
         self._outdated = True
         self._changed = gpu.open_devices == 0
         gpu.open_devices += 1
 
     def fingerprint(self) -> DeviceFingerprint:
-        """The simulated board; ``energy_counter`` is what its NVML said when the device was opened."""
-        profile = self._gpu.profile
+        """The simulated board; ``energy_counter`` is what its NVML says, and what that raises is raised."""
+        profile, found = self._gpu.profile, self.instruments()
         return DeviceFingerprint(
             kind=self.kind,
             name=profile.name,
@@ -66,8 +66,8 @@ class SimulatedQda:
             memory_total_bytes=profile.memory_bytes,
             multiprocessors=profile.multiprocessors,
             compute_capability=list(profile.capability),
-            energy_counter=self._no_counter is None,
-            energy_counter_reason=self._no_counter,
+            energy_counter=not isinstance(found, Reason),
+            energy_counter_reason=found if isinstance(found, Reason) else None,
         )
 
     def kernel(self) -> KernelIdentity:
@@ -125,8 +125,13 @@ class SimulatedQda:
         return None
 
     def instruments(self) -> Instruments | Reason:
-        """The adapter over the fake NVML, on the virtual clock; the reason where there is no counter."""
-        return self._no_counter or self._instruments
+        """The adapter over the fake NVML, on the virtual clock; the reason where there is no counter.
+
+        The counter is read once, as on a GPU; raises what that does: one that is not ready may be a moment later.
+        """
+        if self._instruments is None:
+            self._instruments = self._with_counter()
+        return self._instruments
 
     def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
         """Replays of ``replay_s`` each that draw ``CONTROL_W`` above idle."""
@@ -142,15 +147,12 @@ class SimulatedQda:
             self._closed = True
             self._gpu.open_devices -= 1
 
-    def _probe(self) -> Reason | None:
-        """Why there is no counter, by the call itself; one that is not ready yet is there."""
+    def _with_counter(self) -> Instruments | Reason:
         try:
-            self._instruments.gpu.read_counter()
+            self._opened.gpu.read_counter()
         except NvmlUnavailable as error:
             return Reason("no_energy_counter", error.message)
-        except NvmlTransient:
-            return None
-        return None
+        return self._opened
 
     def _work(self, repeats: int) -> ReplayTiming:
         gpu = self._gpu

@@ -1,15 +1,15 @@
 """Why a round that was measured cannot be used: the GPU was not the same, or not at its best, all through it.
 
-Codes: ``throttled``, ``violation_time_grew``, ``sm_clock_under_floor``, ``clock_drop``, ``power_limit_changed``,
-``performance_state_changed``, ``new_process``, ``counter_backwards``, ``counter_unchanged``, ``impossible_power``,
-``uncorrected_ecc_grew``, ``device_changed``, ``driver_changed``. A lost GPU is an error of the adapter's. What was not
-known before or after is not compared.
+Codes: ``no_samples_of_work``, ``throttled``, ``violation_time_grew``, ``sm_clock_under_floor``, ``clock_drop``,
+``power_limit_changed``, ``performance_state_changed``, ``new_process``, ``counter_backwards``, ``counter_unchanged``,
+``impossible_power``, ``uncorrected_ecc_grew``, ``device_changed``, ``driver_changed``. A lost GPU is an error of the
+adapter's, an Xid error one of the trace. What was not known before or after is not compared.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from gpu_tasks.energy.trace import Sample
@@ -36,11 +36,17 @@ clocks, also grow while nothing runs."""
 CLOCK_DROP = 0.1
 """Part of the SM clock that it may lose in mid-run: steps of boost are 1 %, and a drop by 19 % was once missed."""
 
-BUSY_PERCENT = 50
-"""Short kernels leave gaps between them, in which the driver may look."""
+RAMP_S = 0.3
+"""From the start of a window on: clocks come up, and power follows."""
 
-UTILISATION_LAG_S = 1.0
-"""NVML's utilisation is that of the last 1/6 to 1 s: so far from an end of the work it is not to be relied upon."""
+END_S = 0.1
+"""Before the end of a window: the last replay was over, or the driver looked at another moment."""
+
+LONG_S = 1.0
+"""A window that is longer has samples of its work, however busy the host."""
+
+APART_S = 0.05
+"""So much the moments of two readings by two processes may be off: nearer ones may be in either order."""
 
 POWER_FACTOR = 1.2
 TICK_S = 0.1
@@ -52,21 +58,25 @@ def invalid_reasons(
     samples: Sequence[Sample],
     readings: Sequence[CounterReading],
     *,
+    active: Sequence[tuple[float, float]],
     clock_floor_mhz: float | None = None,
     tick_period_s: float = TICK_S,
 ) -> list[Reason]:
     """Reasons not to use a round; none if there are none.
 
-    ``samples`` and ``readings`` in order of time; samples of idle times may be among them. ``clock_floor_mhz`` is the
-    lowest SM clock that work may run at, null where none is known.
+    ``samples`` and ``readings`` in order of time, all of the round. ``active`` are its windows of work, start and end
+    in monotonic s. ``clock_floor_mhz`` is the lowest SM clock that work may run at, null where none is known.
     """
     limits = [state.power_limit_w for state in (before, after) if state.power_limit_w is not None]
+    working = [sample for window in active for sample in active_samples(samples, window)]
     return [
         *_identity(before, after),
-        *_throttling(before, after),
-        *_clocks(active_samples(samples), clock_floor_mhz),
-        *_settings(before, after, active_samples(samples)),
-        *_counter(readings, max(limits, default=None), tick_period_s),
+        *_seen(samples, active),
+        *_throttling(before, after, working),
+        *_clocks(working, clock_floor_mhz),
+        *_settings(before, after, working),
+        *_processes(before, after, samples),
+        *(_counter(readings, max(limits, default=None), tick_period_s) or _falls(samples, readings)),
     ]
 
 
@@ -92,23 +102,20 @@ def window_reasons(
     return []
 
 
-def active_samples(samples: Sequence[Sample]) -> list[Sample]:
-    """Samples of times when kernels ran: busy, and so far from idle ones that utilisation can be believed.
-
-    Without utilisation nothing is known to be active.
-    """
-    idle = [sample.time_s for sample in samples if not _busy(sample)]
-    return [sample for sample in samples if _busy(sample) and _distance(sample.time_s, idle) > UTILISATION_LAG_S]
+def active_samples(samples: Sequence[Sample], window: tuple[float, float]) -> list[Sample]:
+    """Samples of a window of work, without those of its very beginning and end."""
+    start_s, end_s = window
+    return [sample for sample in samples if start_s + RAMP_S <= sample.time_s <= end_s - END_S]
 
 
-def _busy(sample: Sample) -> bool:
-    return sample.utilisation_percent is not None and sample.utilisation_percent >= BUSY_PERCENT
-
-
-def _distance(time_s: float, others: Sequence[float]) -> float:
-    """To the nearest of the others, which are in order."""
-    place = bisect_left(others, time_s)
-    return min((abs(time_s - other) for other in others[max(0, place - 1) : place + 1]), default=float("inf"))
+def _seen(samples: Sequence[Sample], active: Sequence[tuple[float, float]]) -> list[Reason]:
+    """Nothing is known of a long window without samples, and so it cannot be said that nothing was wrong in it."""
+    unseen = [window for window in active if window[1] - window[0] > LONG_S and not active_samples(samples, window)]
+    if not unseen:
+        return []
+    (start_s, end_s), found = unseen[0], f"none in {len(unseen)} of {len(active)}"
+    message = f"samples: expected some in every window of work, found {found}, the first {start_s:.3f} to {end_s:.3f} s"
+    return [Reason("no_samples_of_work", message)]
 
 
 def _identity(before: GpuState, after: GpuState) -> list[Reason]:
@@ -120,12 +127,17 @@ def _identity(before: GpuState, after: GpuState) -> list[Reason]:
     return reasons
 
 
-def _throttling(before: GpuState, after: GpuState) -> list[Reason]:
+def _throttling(before: GpuState, after: GpuState, working: Sequence[Sample]) -> list[Reason]:
     reasons = []
-    for when, state in (("before", before), ("after", after)):
-        bits = _names((state.throttle_reasons or 0) & ~sum(NOT_THROTTLING))
+    seen = {
+        "before the round": [before.throttle_reasons],
+        "after the round": [after.throttle_reasons],
+        "while working": [sample.throttle_reasons for sample in working],
+    }
+    for when, masks in seen.items():
+        bits = _names(_union(masks) & ~sum(NOT_THROTTLING))
         if bits:
-            message = f"clocks {when} the round: expected not to be held down, found {', '.join(bits)}"
+            message = f"clocks {when}: expected not to be held down, found {', '.join(bits)}"
             reasons.append(Reason("throttled", message))
     for policy in COUNTED_POLICIES:
         old, new = before.violation_ns.get(policy), after.violation_ns.get(policy)
@@ -134,6 +146,13 @@ def _throttling(before: GpuState, after: GpuState) -> list[Reason]:
             message = f"throttled: time under the {policy} limit: expected not to grow, found {more_ms:g} ms more"
             reasons.append(Reason("violation_time_grew", message))
     return reasons
+
+
+def _union(masks: Iterable[int | None]) -> int:
+    bits = 0
+    for mask in masks:
+        bits |= mask or 0
+    return bits
 
 
 def _names(bits: int) -> list[str]:
@@ -147,38 +166,43 @@ def _clocks(samples: Sequence[Sample], floor_mhz: float | None) -> list[Reason]:
     if floor_mhz is not None and clocks and min(clocks) < floor_mhz:
         message = f"SM clock: expected at least {floor_mhz:g} MHz while working, found {min(clocks)} MHz"
         reasons.append(Reason("sm_clock_under_floor", message))
-    high = 0
-    for clock in clocks:
-        high = max(high, clock)
-        if clock < (1 - CLOCK_DROP) * high:
-            message = f"SM clock: expected to stay near its {high} MHz while working, found {clock} MHz"
-            return [*reasons, Reason("clock_drop", message)]
+    if clocks and min(clocks) < (1 - CLOCK_DROP) * max(clocks):
+        message = f"SM clock: expected to stay near its {max(clocks)} MHz while working, found {min(clocks)} MHz"
+        reasons.append(Reason("clock_drop", message))
     return reasons
 
 
-def _settings(before: GpuState, after: GpuState, samples: Sequence[Sample]) -> list[Reason]:
+def _settings(before: GpuState, after: GpuState, working: Sequence[Sample]) -> list[Reason]:
     reasons = []
     old, new = before.power_limit_w, after.power_limit_w
     if old is not None and new is not None and old != new:
         message = f"power limit: expected {old:g} W all through, found {new:g} W"
         reasons.append(Reason("power_limit_changed", message))
-    working = [sample.performance_state for sample in samples]
-    for states in ([before.performance_state, after.performance_state], working):
-        found = {state for state in states if state is not None}
-        if len(found) > 1:
-            shown = ", ".join(f"P{state}" for state in sorted(found))
-            message = f"performance state: expected one all through, found {shown}"
-            reasons.append(Reason("performance_state_changed", message))
-    if before.processes is not None and after.processes is not None:
-        known = {process.pid for process in before.processes}
-        fresh = [str(process.pid) for process in after.processes if process.pid not in known]
-        if fresh:
-            reasons.append(Reason("new_process", f"processes: expected no new one, found {', '.join(fresh)}"))
+    states = {sample.performance_state for sample in working if sample.performance_state is not None}
+    if len(states) > 1:
+        shown = ", ".join(f"P{state}" for state in sorted(states))
+        message = f"performance state: expected one while working, found {shown}"
+        reasons.append(Reason("performance_state_changed", message))
     errors, more = before.uncorrected_ecc_errors, after.uncorrected_ecc_errors
     if errors is not None and more is not None and more > errors:
         message = f"uncorrectable ECC errors: expected to stay {errors}, found {more}"
         reasons.append(Reason("uncorrected_ecc_grew", message))
     return reasons
+
+
+def _processes(before: GpuState, after: GpuState, samples: Sequence[Sample]) -> list[Reason]:
+    """A process that is there after the round and was not before, or in between more of them than before."""
+    if before.processes is None:
+        return []
+    known = {process.pid for process in before.processes}
+    fresh = [str(process.pid) for process in after.processes or [] if process.pid not in known]
+    if fresh:
+        return [Reason("new_process", f"processes: expected no new one, found {', '.join(fresh)}")]
+    most = max((sample.processes for sample in samples if sample.processes is not None), default=0)
+    if most > len(before.processes):
+        message = f"processes: expected {len(before.processes)} all through, found {most} in between"
+        return [Reason("new_process", message)]
+    return []
 
 
 def _counter(readings: Sequence[CounterReading], power_limit_w: float | None, tick_period_s: float) -> list[Reason]:
@@ -193,4 +217,22 @@ def _counter(readings: Sequence[CounterReading], power_limit_w: float | None, ti
             return reasons
     if len(readings) > 1:
         return window_reasons("round", readings[0], readings[-1], power_limit_w, tick_period_s)
+    return []
+
+
+def _falls(samples: Sequence[Sample], readings: Sequence[CounterReading]) -> list[Reason]:
+    """Any fall of the counter, by whichever process it was read: rising again within a window hides nothing."""
+    by_sampler = [(sample.counter_time_s, sample.counter_mj) for sample in samples]
+    sampled = [(time, energy) for time, energy in by_sampler if time is not None and energy is not None]
+    times = [time for time, _ in sampled]
+    neighbours = list(pairwise(sampled))
+    for reading in readings:
+        own = (reading.time_s, reading.energy_mj)
+        earlier = sampled[: bisect_left(times, reading.time_s - APART_S)][-1:]
+        later = sampled[bisect_right(times, reading.time_s + APART_S) :][:1]
+        neighbours += [*((one, own) for one in earlier), *((own, one) for one in later)]
+    for (_, before_mj), (time_s, after_mj) in neighbours:
+        if after_mj < before_mj:
+            message = f"counter: expected never to fall, found {before_mj - after_mj} mJ less at {time_s:.3f} s"
+            return [Reason("counter_backwards", message)]
     return []

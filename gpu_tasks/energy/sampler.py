@@ -6,7 +6,8 @@ processes of a machine, so that samples and counter readings can be laid over ea
 
 ``python -m gpu_tasks.energy.sampler --uuid U --period-s 0.05`` writes the lines of a trace to its standard output
 until its standard input is closed: nothing is left behind by a parent that was killed. Lines that begin with ``#`` are
-not samples: ``#kind instantaneous`` says which power it is, ``#error CODE MESSAGE`` why it ended.
+not samples: ``#kind instantaneous`` says which power it is, ``#error CODE MESSAGE`` why it ended, or, with the code
+``xid``, what the driver reported while it went on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -26,9 +28,10 @@ from typing import IO, Any
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Clock
 from gpu_tasks.energy.nvml.errors import NvmlTransient
+from gpu_tasks.energy.nvml.events import XidWatch, xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.nvml.library import load_nvml
-from gpu_tasks.energy.trace import HEADER, Sample, csv_line, csv_text, parse_line
+from gpu_tasks.energy.trace import HEADER, PROCESSES_EVERY_S, Sample, csv_line, csv_text, parse_line
 from gpu_tasks.records import BadInput, InvalidMeasurement, PowerTrace, Reason, TaskError
 
 PERIOD_S = 0.05
@@ -63,10 +66,12 @@ class ProcessSampler:
         self._command += ["--pci-bus-id", pci_bus_id] if pci_bus_id else []
         self._command += ["--nvml", nvml] if nvml else []
         self._child: subprocess.Popen[bytes] | None = None
-        self._late: Reason | None = None
 
     def start(self) -> None:
-        """Begin; returns once the first sample was taken, or the child has ended instead: ``stop`` says why."""
+        """Begin; returns once the first sample was taken.
+
+        Raises ``InvalidMeasurement`` where there is none: with the child's own reason to end, or ``sampler_late``.
+        """
         if self._child is not None:
             raise RuntimeError("start: expected a sampler that is not running, found one that is")
         self._written: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child is
@@ -83,10 +88,12 @@ class ProcessSampler:
         while child.poll() is None and not _has_sample(_contents(self._written)):
             if time.monotonic() > until:
                 child.kill()
+                self.stop()
                 message = f"sampler: expected a first sample within {FIRST_SAMPLE_S:g} s, found none"
-                self._late = Reason("sampler_late", message)
-                return
+                raise InvalidMeasurement("sampler_late", message)
             time.sleep(_POLL_S)
+        if not _has_sample(_contents(self._written)) and (error := self.stop().error):
+            raise InvalidMeasurement(error.code, error.message)
 
     def stop(self) -> PowerTrace:
         """End the child; what it has sampled, with the error that ended it or made it unreliable."""
@@ -105,7 +112,7 @@ class ProcessSampler:
         with self._written, self._complaints:
             samples, kind, told = _parsed(_contents(self._written))
             complaint = _contents(self._complaints).decode("utf-8", "replace").strip().splitlines()
-        error = self._late or hung or told or _exit_error(child.returncode, ended_before, complaint)
+        error = hung or told or _exit_error(child.returncode, ended_before, complaint)
         return PowerTrace(self._period_s, kind, csv_text(samples), error)
 
 
@@ -131,7 +138,7 @@ def _parsed(contents: bytes) -> tuple[list[Sample], str | None, Reason | None]:
             kind = line.removeprefix(_KIND)
         elif line.startswith(_ERROR):
             code, _, message = line.removeprefix(_ERROR).partition(" ")
-            told = Reason(code, message)
+            told = told or Reason(code, message)  # a GPU that is lost after an Xid error is lost by it
         elif sample := _sample(line, samples):
             samples.append(sample)
         elif line != HEADER:
@@ -167,30 +174,56 @@ def sample_until(
     """Write a sample every ``period_s`` until ``closed``, which waits for that many seconds at most, says so.
 
     Moments that were missed are left out, not made up for. A sample that the driver is not ready for is left out as
-    well, for ``PATIENCE_S``. Raises what the adapter raises, and ``InvalidMeasurement`` (``power_kind_changed``) where
-    power of the moment would be mixed with averages.
+    well, for ``PATIENCE_S``. About every ``PROCESSES_EVERY_S`` the processes are counted, and an Xid error that has
+    come is told, after which sampling goes on. Raises what the adapter raises, and ``InvalidMeasurement``
+    (``power_kind_changed``) where power of the moment would be mixed with averages.
     """
-    first_kind: str | None = None
-    start_s = latest_s = clock.now()
-    write(HEADER)
-    while True:
-        try:
-            sample, kind = gpu.sample()
-        except NvmlTransient:
-            if clock.now() - latest_s > PATIENCE_S:
-                raise
-        else:
-            latest_s = clock.now()
-            if kind is not None and first_kind is None:
-                first_kind = kind
-                write(f"{_KIND}{kind}")
-            if kind not in (None, first_kind):
-                message = f"power: expected {first_kind} all through, found {kind}"
-                raise InvalidMeasurement("power_kind_changed", message)
-            write(csv_line(sample))
-        passed = clock.now() - start_s
-        if closed(period_s - passed % period_s):
-            return
+    with gpu.watch_xids() as xids:
+        one = _OneKind(write)
+        start_s = latest_s = look_s = clock.now()
+        write(HEADER)
+        while True:
+            began_s = clock.now()
+            look = began_s >= look_s
+            try:
+                one.write(*gpu.sample(processes=look))
+                if look:
+                    _tell(xids, write)
+            except NvmlTransient:
+                if clock.now() - latest_s > PATIENCE_S:
+                    raise
+            else:
+                latest_s = clock.now()
+                look_s = began_s + PROCESSES_EVERY_S if look else look_s
+            passed = clock.now() - start_s
+            if closed(period_s - passed % period_s):
+                break
+        with suppress(NvmlTransient):  # samples are there; this is only about what came after the last look
+            _tell(xids, write)
+
+
+class _OneKind:
+    """Writes samples, and before the first one that has a power which kind that is: no other one may follow."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._first: str | None = None
+
+    def write(self, sample: Sample, kind: str | None) -> None:
+        if kind is not None and self._first is None:
+            self._first = kind
+            self._write(f"{_KIND}{kind}")
+        if kind not in (None, self._first):
+            message = f"power: expected {self._first} all through, found {kind}"
+            raise InvalidMeasurement("power_kind_changed", message)
+        self._write(csv_line(sample))
+
+
+def _tell(xids: XidWatch, write: Callable[[str], None]) -> None:
+    number = xids.next()
+    if number is not None:
+        reason = xid_reason(number)
+        write(f"{_ERROR}{reason.code} {reason.message}")
 
 
 def _stdin_closed(parent: int, wait_s: float) -> bool:

@@ -20,6 +20,8 @@ class Sample:
     """One row of a trace; null where a value could not be had.
 
     ``time_s`` and ``counter_time_s`` are monotonic, at the middle of the call that read the power and the counter.
+    ``throttle_reasons`` is NVML's bit mask. ``processes``, how many have a compute context on the GPU, is asked for
+    about every ``PROCESSES_EVERY_S``: null in between.
     """
 
     time_s: float
@@ -31,6 +33,8 @@ class Sample:
     temperature_c: int | None = None
     utilisation_percent: int | None = None
     performance_state: int | None = None
+    throttle_reasons: int | None = None
+    processes: int | None = None
 
 
 COLUMNS = (
@@ -43,8 +47,13 @@ COLUMNS = (
     "temperature_c",
     "utilisation_percent",
     "performance_state",
+    "throttle_reasons",
+    "processes",
 )
 HEADER = ",".join(COLUMNS)
+
+PROCESSES_EVERY_S = 0.5
+"""A list of processes takes longer than the other values, and a process that measures nothing lives longer."""
 
 _DECIMALS = {"time_s": 6, "counter_time_s": 6, "power_w": 3}  # us, and the mW that NVML counts in
 _FLOATS = {name: re.compile(rf"(0|[1-9][0-9]{{0,11}})\.[0-9]{{{digits}}}") for name, digits in _DECIMALS.items()}

@@ -90,9 +90,10 @@ class CudaQda:
     def fingerprint(self) -> DeviceFingerprint:
         """The GPU, as the driver describes it: what torch and CUDA_VISIBLE_DEVICES chose, not a position in a list.
 
-        What keeps ``instruments`` from being opened is the reason for no counter here, and not raised.
+        Whether there is a counter is what ``instruments`` says, and what it raises is raised: one bad moment of NVML
+        must not pass for a GPU without a counter.
         """
-        driver, found = self._driver, self._instruments_or_reason()
+        driver, found = self._driver, self.instruments()
         return DeviceFingerprint(
             kind=self.kind,
             name=driver.device_name(),
@@ -254,12 +255,6 @@ class CudaQda:
         graph, self._graph = self._graph, None
         if graph is not None:
             graph.reset()
-
-    def _instruments_or_reason(self) -> Instruments | Reason:
-        try:
-            return self.instruments()
-        except TaskError as error:
-            return Reason(error.code, error.message)
 
     def _require_open(self, what: str) -> None:
         if self._closed:

@@ -12,7 +12,7 @@ from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.cuda.known_load import TorchKnownLoad
 from gpu_tasks.devices.cuda.selection import VISIBLE
 from gpu_tasks.energy.instruments import Clock, Instruments
-from gpu_tasks.energy.nvml.errors import NvmlDriverNotLoaded, NvmlLibraryNotFound, NvmlUnavailable
+from gpu_tasks.energy.nvml.errors import NvmlUnavailable
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.nvml.library import load_nvml
 from gpu_tasks.energy.sampler import ProcessSampler
@@ -22,24 +22,29 @@ Translated = Callable[[], AbstractContextManager[None]]
 """A context in which what torch raises becomes this project's error."""
 
 
+NO_NVML = ("nvml_package_missing", "nvml_library_not_found", "nvml_driver_not_loaded")
+"""Codes of what this machine has not got, now or later in the night."""
+
+
 class GpuInstruments:
     """The instruments of the GPU that the driver shows first; ``close`` shuts NVML down.
 
     ``found`` are the instruments, or why there are none: NVML is not here, or this GPU has no counter, which is found
-    by reading it once. Whatever else keeps it from being read is raised: failures of the machine, and a GPU of NVML's
-    that is not the one that computes (``device_mismatch``).
+    by reading it once. Whatever else keeps it from being read is raised, for it may be otherwise a moment later:
+    failures of the machine, a driver that is not ready, and a GPU of NVML's that is not the one that computes
+    (``device_mismatch``).
     """
 
     def __init__(self, driver: Driver, torch: Any, clock: Clock, translated: Translated) -> None:
         self._gpu: NvmlGpu | None = None
+        self.found: Instruments | Reason
         try:
             self.found = self._open(driver, torch, clock, translated)
-        except TaskError as error:
+        except BaseException:
             self.close()
-            missing = error.code == "nvml_package_missing"
-            if not missing and not isinstance(error, (NvmlUnavailable, NvmlLibraryNotFound, NvmlDriverNotLoaded)):
-                raise
-            self.found = Reason(error.code, error.message)
+            raise
+        if isinstance(self.found, Reason):
+            self.close()
 
     def close(self) -> None:
         """Shut NVML down; safe to call twice."""
@@ -50,8 +55,16 @@ class GpuInstruments:
     def _open(self, driver: Driver, torch: Any, clock: Clock, translated: Translated) -> Instruments | Reason:
         uuid, pci_bus_id = driver.device_uuid(), driver.device_pci_bus_id()
         visible = os.environ.get(VISIBLE)
-        self._gpu = gpu = NvmlGpu(load_nvml(), uuid=uuid, pci_bus_id=pci_bus_id, visible=visible, clock=clock)
-        gpu.read_counter()
+        try:
+            self._gpu = gpu = NvmlGpu(load_nvml(), uuid=uuid, pci_bus_id=pci_bus_id, visible=visible, clock=clock)
+        except TaskError as error:
+            if error.code not in NO_NVML:
+                raise
+            return Reason(error.code, error.message)
+        try:
+            gpu.read_counter()
+        except NvmlUnavailable as error:
+            return Reason(error.code, error.message)
         return Instruments(
             clock=clock,
             gpu=gpu,

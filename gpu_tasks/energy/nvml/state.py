@@ -66,8 +66,11 @@ def read_state(gpu: Queries, pci_bus_id: str, time_s: float) -> GpuState:
     )
 
 
-def take_sample(gpu: Queries, now_s: float) -> tuple[Sample, str | None]:
-    """One sample of a trace and the kind of its power; of ``now_s`` where there is no power to have a time of."""
+def take_sample(gpu: Queries, now_s: float, *, processes: bool) -> tuple[Sample, str | None]:
+    """One sample of a trace and the kind of its power; of ``now_s`` where there is no power to have a time of.
+
+    ``processes``: whether they are counted too.
+    """
     probe = Probe()
     power: Power | None = probe.ask("power_w", gpu.power)
     counter: CounterReading | None = probe.ask(COUNTER, gpu.counter)
@@ -81,6 +84,8 @@ def take_sample(gpu: Queries, now_s: float) -> tuple[Sample, str | None]:
         temperature_c=probe.ask("temperature_c", gpu.temperature_c),
         utilisation_percent=probe.ask("utilisation_percent", gpu.utilisation_percent),
         performance_state=probe.ask("performance_state", gpu.performance_state),
+        throttle_reasons=probe.ask("throttle_reasons", gpu.throttle_reasons),
+        processes=probe.ask("processes", lambda: len(gpu.processes())) if processes else None,
     )
     return sample, power.kind if power else None
 

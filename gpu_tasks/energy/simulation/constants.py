@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_tasks.energy.simulation.gpu import GPU_IDLE, HW_SLOWDOWN, HW_THERMAL, SW_POWER_CAP
+from gpu_tasks.energy.simulation.gpu import GPU_IDLE, HW_POWER_BRAKE, HW_SLOWDOWN, HW_THERMAL, SW_POWER_CAP
 
 
 class NvmlConstants:
@@ -51,10 +51,12 @@ class NvmlConstants:
     NVML_FI_DEV_POWER_INSTANT = 186
     NVML_FI_DEV_POWER_DEFAULT_LIMIT = 189
     NVML_FI_DEV_POWER_CURRENT_LIMIT = 190
+    nvmlEventTypeXidCriticalError = 8
+    nvmlEventTypeClock = 0x10
     nvmlClocksEventReasonGpuIdle = nvmlClocksThrottleReasonGpuIdle = GPU_IDLE
     nvmlClocksEventReasonSwPowerCap = nvmlClocksThrottleReasonSwPowerCap = SW_POWER_CAP
     nvmlClocksEventReasonHwSlowdown = nvmlClocksThrottleReasonHwSlowdown = HW_SLOWDOWN
     nvmlClocksEventReasonSyncBoost = nvmlClocksThrottleReasonSyncBoost = 0x10
     nvmlClocksEventReasonSwThermalSlowdown = nvmlClocksThrottleReasonSwThermalSlowdown = 0x20
     nvmlClocksEventReasonHwThermalSlowdown = nvmlClocksThrottleReasonHwThermalSlowdown = HW_THERMAL
-    nvmlClocksEventReasonHwPowerBrakeSlowdown = nvmlClocksThrottleReasonHwPowerBrakeSlowdown = 0x80
+    nvmlClocksEventReasonHwPowerBrakeSlowdown = nvmlClocksThrottleReasonHwPowerBrakeSlowdown = HW_POWER_BRAKE

@@ -19,8 +19,13 @@ SWITCHES = (
     "lost_gpu",
     "faulty_sensor",
     "other_process",
+    "passing_process",
+    "slow_start",
+    "power_brake",
+    "xid",
     "stuck_counter",
     "counter_backwards",
+    "counter_slips",
     "sampler_gap",
     "not_ready",
     "no_counter",
@@ -31,11 +36,14 @@ SWITCHES = (
 
 GRAMMAR = (
     "energy+P%, energy-P%, time+P%, time-P%, sensor*F, drift, "
-    f"{', '.join(f'drift={kind}' for kind in DRIFTS[1:])}, driver=VERSION, power_limit=W, {', '.join(SWITCHES)}"
+    f"{', '.join(f'drift={kind}' for kind in DRIFTS[1:])}, driver=VERSION, power_limit=W, "
+    f"sensor_floor=W, slow_tail=S, {', '.join(SWITCHES)}"
 )
 LARGEST_PERCENT = 1000.0
 LARGEST_SCALE = 10.0
 POWER_LIMIT_W = (50.0, 1000.0)
+SENSOR_FLOOR_W = (1.0, 1000.0)
+SLOW_TAIL_S = (0.01, 60.0)
 
 _NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
 
@@ -51,11 +59,19 @@ class Effects:
     - ``clock_drop``: a lower SM clock from the middle of the first window on, for no stated reason
     - ``lost_gpu``: the GPU is gone from the middle of the first window on
     - ``faulty_sensor``: both meters see the saturating sensor of the record's host; ``sensor_scale`` multiplies both
+    - ``sensor_floor_w``: both meters never show less
+    - ``slow_tail_s``: so late is the power behind the load, as a time constant
     - ``other_process``: another process computes from the middle of the first window on
+    - ``passing_process``: another process computes in the middle fifth of each window, and is gone afterwards
+    - ``slow_start``: a lower SM clock in the first 40 % of each window, full clocks afterwards, for no stated reason
+    - ``power_brake``: the bits of a hardware power brake, and a little less clock, in the middle fifth of each window;
+      no violation time grows
+    - ``xid``: the driver reports an Xid error in the middle of each window, and nothing else happens
     - ``stuck_counter``: the counter stays as it is from the middle of the first window on
     - ``counter_backwards``: the counter falls in the middle of each window
+    - ``counter_slips``: the counter falls by 20 J in the middle of each window, less than the window uses
     - ``sampler_gap``: the sampler takes no sample for 1.5 s in the middle of what it samples
-    - ``not_ready``: the first energy readings are refused, later ones are not
+    - ``not_ready``: the second energy reading is refused, later ones are not
     - ``no_counter``: this GPU has no energy counter
     - ``meters_disagree``: power reads 5 % more than the counter counts
     - ``wrong_output``: predictions are wrong from the end of the first window on
@@ -67,13 +83,20 @@ class Effects:
     sensor_scale: float = 1.0
     driver: str | None = None
     power_limit_w: float | None = None
+    sensor_floor_w: float = 0.0
+    slow_tail_s: float | None = None
     throttle: bool = False
     clock_drop: bool = False
     lost_gpu: bool = False
     faulty_sensor: bool = False
     other_process: bool = False
+    passing_process: bool = False
+    slow_start: bool = False
+    power_brake: bool = False
+    xid: bool = False
     stuck_counter: bool = False
     counter_backwards: bool = False
+    counter_slips: bool = False
     sampler_gap: bool = False
     not_ready: bool = False
     no_counter: bool = False
@@ -119,12 +142,17 @@ def _scale(match: re.Match[str]) -> tuple[str, Any]:
     return "sensor_scale", scale
 
 
-def _power_limit(match: re.Match[str]) -> tuple[str, Any]:
-    low, high = POWER_LIMIT_W
-    limit = float(match[1])
-    if not low <= limit <= high:
-        raise BadInput("bad_inject", f"inject: power_limit: expected {low:g} to {high:g} W, found {match[1]}")
-    return "power_limit_w", limit
+def _bounded(field: str, bounds: tuple[float, float], unit: str) -> Callable[[re.Match[str]], tuple[str, Any]]:
+    """Reads ``NAME=NUMBER`` for ``field``, whose number has bounds."""
+    low, high = bounds
+
+    def read(match: re.Match[str]) -> tuple[str, Any]:
+        name, value = match[1], float(match[2])
+        if not low <= value <= high:
+            raise BadInput("bad_inject", f"inject: {name}: expected {low:g} to {high:g} {unit}, found {match[2]}")
+        return field, value
+
+    return read
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[str, Any]]], ...] = (
@@ -133,5 +161,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[str, Any]]]
     (re.compile(r"drift()"), lambda _: ("drift", DRIFTS[1])),
     (re.compile(rf"drift=({'|'.join(DRIFTS[1:])})"), lambda match: ("drift", match[1])),
     (re.compile(r"driver=([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})"), lambda match: ("driver", match[1])),
-    (re.compile(rf"power_limit={_NUMBER}"), _power_limit),
+    (re.compile(rf"(power_limit)={_NUMBER}"), _bounded("power_limit_w", POWER_LIMIT_W, "W")),
+    (re.compile(rf"(sensor_floor)={_NUMBER}"), _bounded("sensor_floor_w", SENSOR_FLOOR_W, "W")),
+    (re.compile(rf"(slow_tail)={_NUMBER}"), _bounded("slow_tail_s", SLOW_TAIL_S, "s")),
 )

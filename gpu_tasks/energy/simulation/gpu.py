@@ -7,6 +7,7 @@ give the same bits.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -32,10 +33,15 @@ SHORTEST_WINDOW_S = 1.5
 READ_LATENCY_S = (2.6e-3, 4.0e-3)
 POWER_NOISE_W = 0.25
 METERS_DISAGREE = 1.05
-NOT_READY_READS = 2
+REFUSED_READS = range(1, 2)
 FALL_MJ = 10_000_000  # more than any window uses, so that it ends below its start
+SLIP_MJ = 20_000  # less than any window uses
 
-GPU_IDLE, SW_POWER_CAP, HW_SLOWDOWN, HW_THERMAL = 0x1, 0x4, 0x8, 0x40  # bits of NVML's clocks event reasons
+GPU_IDLE, SW_POWER_CAP, HW_SLOWDOWN = 0x1, 0x4, 0x8  # bits of NVML's clocks event reasons
+HW_THERMAL, HW_POWER_BRAKE = 0x40, 0x80
+BRAKED = 0.95  # of the clock, and so no drop of it
+
+XID = 74  # an error of NVLink: the work that does not use it goes on
 
 CONTEXT_BYTES = 437 * 1024**2
 OTHER_PID, OTHER_BYTES, OTHER_W = 4242, 2 * 1024**3, 12.0
@@ -81,7 +87,8 @@ class SimulatedGpu:
 
         self.idle_w = profile.idle_w + profile.idle_sd_w * board.standard_normal()
         model = drift_model(drift if effects.drift == "none" else effects.drift, drifting)
-        self.power = PowerModel(self.idle_w, model, profile.lag_s, _sensor(profile, effects), start_s)
+        lag_s = effects.slow_tail_s or profile.lag_s
+        self.power = PowerModel(self.idle_w, model, lag_s, _sensor(profile, effects), start_s)
         self.counter = EnergyCounter(self.power.energy_j, tick_period_s, ticks, start_s)
         self.temperature = Lag(profile.temperature_lag_s, start_s, profile.idle_temperature_c)
         self.utilisation = Lag(UTILISATION_LAG_S, start_s)
@@ -96,8 +103,10 @@ class SimulatedGpu:
         self.reported_pid = os.getpid()  # in a container perhaps another number than the process's own
         self.own_bytes = CONTEXT_BYTES
         self.others: dict[int, int] = {}
+        self.process_count = Steps(1)
+        self.xids: list[tuple[float, int]] = []
         self.lost_s = math.inf
-        self.reads_until_ready = NOT_READY_READS if effects.not_ready else 0
+        self.counter_reads, self.refused_reads = 0, REFUSED_READS if effects.not_ready else range(0)
         self.windows = self.open_devices = 0
         self.kept_since_s: list[float] = []
 
@@ -139,7 +148,7 @@ class SimulatedGpu:
     def disturbed_w(self, watts: float) -> float:
         """A true power as the power meter shows it."""
         factor = METERS_DISAGREE if self.effects.meters_disagree else 1.0
-        return max(factor * (watts + next(self._noise)), 0.0)
+        return max(factor * (watts + next(self._noise)), self.effects.sensor_floor_w)
 
     def read_latency_s(self) -> float:
         """How long the next reading of the counter takes."""
@@ -162,16 +171,33 @@ class SimulatedGpu:
         """Compute processes: pid, as NVML reports it, to used bytes."""
         return {self.reported_pid: self.own_bytes, **self.others}
 
+    def set_others(self, others: dict[int, int]) -> None:
+        """From now on these processes compute here beside the own one: pid to used bytes."""
+        self.others = others
+        self.process_count.set(self.clock.now(), 1 + len(others))
+        self._background_w = OTHER_W * len(others)
+
     def _window(self, seconds: float, watts: float) -> None:
+        profile, effects = self.profile, self.effects
         self.windows += 1
+        if effects.slow_start:
+            self._limit(profile.reduced_clock_mhz, 0)
         self._run(0.4 * seconds, watts)
-        if self.effects.throttle:
-            self._limit(self.profile.reduced_clock_mhz, HW_SLOWDOWN | HW_THERMAL)
+        if effects.slow_start:
+            self._limit(profile.sm_clock_mhz, 0)
+        if effects.throttle:
+            self._limit(profile.reduced_clock_mhz, HW_SLOWDOWN | HW_THERMAL)
+        if effects.power_brake:
+            self._limit(round(BRAKED * profile.sm_clock_mhz), HW_SLOWDOWN | HW_POWER_BRAKE)
+        if effects.passing_process:
+            self.set_others({OTHER_PID: OTHER_BYTES})
         self._run(0.1 * seconds, watts)
         self._middle_of_window()
         self._run(0.1 * seconds, watts)
-        if self.effects.throttle:
-            self._limit(self.profile.sm_clock_mhz, 0)
+        if effects.throttle or effects.power_brake:
+            self._limit(profile.sm_clock_mhz, 0)
+        if effects.passing_process:
+            self.set_others({})
         self._run(0.4 * seconds, watts)
 
     def _middle_of_window(self) -> None:
@@ -179,12 +205,15 @@ class SimulatedGpu:
         if effects.clock_drop:
             self._limit(self.profile.reduced_clock_mhz, 0)
         if effects.other_process:
-            self.others[OTHER_PID] = OTHER_BYTES
-            self._background_w = OTHER_W
+            self.set_others({OTHER_PID: OTHER_BYTES})
         if effects.stuck_counter:
             self.counter.stick(now)
         if effects.counter_backwards:
             self.counter.fall(now, FALL_MJ)
+        if effects.counter_slips:
+            self.counter.fall(now, SLIP_MJ)
+        if effects.xid:
+            self.xids.append((now, XID))
         if effects.lost_gpu:
             self.lost_s = now
             raise GpuLost
@@ -219,7 +248,8 @@ class SimulatedGpu:
 
 def _sensor(profile: Profile, effects: Effects) -> Sensor:
     sensor = FAULTY_SENSOR if effects.faulty_sensor else profile.sensor
-    return Sensor(sensor.scale * effects.sensor_scale, sensor.ceiling_w, sensor.knee_w)
+    scale = sensor.scale * effects.sensor_scale
+    return dataclasses.replace(sensor, scale=scale, floor_w=effects.sensor_floor_w)
 
 
 def _seeds(seed: int, count: int) -> list[Any]:

@@ -95,3 +95,34 @@ class Lag:
     def _drop(self, index: int) -> None:
         for column in (self._starts, self._targets, self._values, self._integrals):
             del column[index]
+
+
+class FlooredLag(Lag):
+    """A lag that is never seen below ``floor``: ``max(y(t), floor)``, and the integral of that, exactly."""
+
+    def __init__(self, constant_s: float, start_s: float, floor: float) -> None:
+        super().__init__(constant_s, start_s)
+        self._floor = floor
+
+    def value(self, time_s: float) -> float:
+        """What is seen at a time."""
+        return max(super().value(time_s), self._floor)
+
+    def values(self, times_s: Float64Array) -> Float64Array:
+        """``value`` of many times."""
+        return np.maximum(super().values(times_s), self._floor)
+
+    def _integral(self, index: int, time_s: float) -> float:
+        """Between two changes the lagged value crosses the floor once, if at all."""
+        start_s, before = self._starts[index], self._integrals[index]
+        target, first, last = self._targets[index], self._values[index], self._value(index, time_s)
+        if min(first, last) >= self._floor:
+            return super()._integral(index, time_s)
+        if max(first, last) <= self._floor:
+            return before + self._floor * (time_s - start_s)
+        crossing_s = start_s + self._constant_s * math.log((first - target) / (self._floor - target))
+        until_crossing = super()._integral(index, crossing_s)
+        if first > last:
+            return until_crossing + self._floor * (time_s - crossing_s)
+        risen = super()._integral(index, time_s) - until_crossing
+        return before + self._floor * (crossing_s - start_s) + risen

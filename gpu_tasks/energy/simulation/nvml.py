@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from gpu_tasks.energy.simulation.constants import NvmlConstants
+from gpu_tasks.energy.simulation.events import EventSet
 from gpu_tasks.energy.simulation.gpu import HW_THERMAL, SW_POWER_CAP, SimulatedGpu
 
 CALL_S = 5e-5
@@ -45,6 +46,7 @@ class FakeNvml(NvmlConstants):
         self._handles = [_Handle(gpu) for gpu in gpus]
         self._bytes = bytes_strings
         self._initialised = 0
+        self._event_sets: list[EventSet] = []
 
     def nvmlInit(self) -> None:
         self._initialised += 1
@@ -121,8 +123,8 @@ class FakeNvml(NvmlConstants):
         clock.sleep(latency / 2)
         value = gpu.counter.value_mj(clock.now())
         clock.sleep(latency / 2)
-        if gpu.reads_until_ready:
-            gpu.reads_until_ready -= 1
+        number, gpu.counter_reads = gpu.counter_reads, gpu.counter_reads + 1
+        if number in gpu.refused_reads:
             raise self.NVMLError(self.NVML_ERROR_NOT_READY)
         return value
 
@@ -219,6 +221,38 @@ class FakeNvml(NvmlConstants):
         pending = int(self._gpu(device).row_remap_pending)
         return (0, pending, pending, 0)
 
+    def nvmlDeviceGetSupportedEventTypes(self, handle: _Handle) -> int:
+        self._gpu(handle)
+        return self.nvmlEventTypeXidCriticalError | self.nvmlEventTypeClock
+
+    def nvmlEventSetCreate(self) -> EventSet:
+        self._require_initialised()
+        self._event_sets.append(EventSet())
+        return self._event_sets[-1]
+
+    def nvmlEventSetFree(self, eventSet: EventSet) -> None:
+        self._require(eventSet)
+        self._event_sets.remove(eventSet)
+
+    def nvmlDeviceRegisterEvents(self, handle: _Handle, eventTypes: int, eventSet: EventSet) -> None:
+        """Xid errors only are ever delivered; the clocks change too often for anybody's good."""
+        self._require(eventSet)
+        gpu = self._gpu(handle)
+        if eventTypes & ~self.nvmlDeviceGetSupportedEventTypes(handle):
+            raise self.NVMLError(self.NVML_ERROR_NOT_SUPPORTED)
+        if eventTypes & self.nvmlEventTypeXidCriticalError:
+            eventSet.register(handle, gpu)
+
+    def nvmlEventSetWait_v2(self, eventSet: EventSet, timeoutms: int) -> SimpleNamespace:
+        """Nothing happens while it waits: whatever could, works on the same clock."""
+        self._require(eventSet)
+        found = eventSet.next()
+        if found is None:
+            self._gpus[0].clock.sleep(timeoutms / 1000)
+            raise self.NVMLError(self.NVML_ERROR_TIMEOUT)
+        handle, number = found
+        return SimpleNamespace(device=handle, eventType=self.nvmlEventTypeXidCriticalError, eventData=number)
+
     def _field(self, gpu: SimulatedGpu, field: int) -> SimpleNamespace:
         now = gpu.clock.now()
         watts = None
@@ -252,6 +286,11 @@ class FakeNvml(NvmlConstants):
             raise self.NVMLError(self.NVML_ERROR_NOT_FOUND)
         self._device(handles[0])
         return handles[0]
+
+    def _require(self, events: EventSet) -> None:
+        self._require_initialised()
+        if events not in self._event_sets:
+            raise self.NVMLError(self.NVML_ERROR_INVALID_ARGUMENT)
 
     def _require_initialised(self) -> None:
         if not self._initialised:

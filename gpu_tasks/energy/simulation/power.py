@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gpu_tasks.energy.simulation.drift import Drift
-from gpu_tasks.energy.simulation.lag import Float64Array, Lag
+from gpu_tasks.energy.simulation.drift import Drift, NoDrift
+from gpu_tasks.energy.simulation.lag import Float64Array, FlooredLag, Lag
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,13 @@ class Sensor:
     """What the board's sensor makes of the truth: both meters get this and nothing else.
 
     ``scale`` multiplies everything. With ``ceiling_w`` the power above idle saturates:
-    ``ceiling * (1 - e^(-watts/knee))``.
+    ``ceiling * (1 - e^(-watts/knee))``. Nothing below ``floor_w`` is ever shown.
     """
 
     scale: float = 1.0
     ceiling_w: float | None = None
     knee_w: float = 1.0
+    floor_w: float = 0.0
 
     def above_idle_w(self, watts: float) -> float:
         """What a load of ``watts`` above idle is taken for."""
@@ -33,14 +34,18 @@ class Sensor:
 
 
 class PowerModel:
-    """Power in W and energy in J since ``start_s``, as the sensor sees them. Before the start it idled."""
+    """Power in W and energy in J since ``start_s``, as the sensor sees them. Before the start it idled.
+
+    Under a floor that is above the idle power, what drifts is not seen.
+    """
 
     def __init__(self, idle_w: float, drift: Drift, lag_s: float, sensor: Sensor, start_s: float) -> None:
         self._idle_w = sensor.scale * idle_w
-        self._drift = drift
+        self._hidden_w = max(sensor.floor_w - self._idle_w, 0.0)
+        self._drift = NoDrift() if self._hidden_w else drift
         self._sensor = sensor
         self._start_s = start_s
-        self._response = Lag(lag_s, start_s)
+        self._response = FlooredLag(lag_s, start_s, self._hidden_w) if self._hidden_w else Lag(lag_s, start_s)
 
     def load(self, time_s: float, watts: float) -> None:
         """From ``time_s`` on the GPU works with ``watts`` above idle."""
@@ -50,14 +55,14 @@ class PowerModel:
         """Power at a time."""
         elapsed = time_s - self._start_s
         if elapsed < 0:
-            return self._idle_w
+            return self._idle_w + self._hidden_w
         return self._idle_w + self._sensor.scale * self._drift.power_w(elapsed) + self._response.value(time_s)
 
     def energy_j(self, time_s: float) -> float:
         """Energy from the start to a time; negative before it."""
         elapsed = time_s - self._start_s
         if elapsed < 0:
-            return self._idle_w * elapsed
+            return (self._idle_w + self._hidden_w) * elapsed
         drifted = self._sensor.scale * self._drift.energy_j(elapsed)
         return self._idle_w * elapsed + drifted + self._response.integral(time_s)
 
