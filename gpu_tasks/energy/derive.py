@@ -27,13 +27,16 @@ from gpu_tasks.records import (
     WindowEdge,
 )
 
+DERIVED = ("wall_ms", "gross_mj", "adjusted_mj", "idle_before_w", "idle_after_w", "average_power_w")
+"""Fields of a round that are computed, and null where their readings are missing."""
+
 
 def with_figures(record: RoundRecord) -> RoundRecord:
     """``record`` with every derived field computed from its raw readings."""
     energy = record.energy
     start, end, repeats = record.measurement_start, record.measurement_end, record.repeats
     before, after = _with_power(record.idle_before), _with_power(record.idle_after)
-    changes: dict[str, object] = {"idle_before": before, "idle_after": after}
+    changes: dict[str, object] = dict.fromkeys(DERIVED) | {"idle_before": before, "idle_after": after}
     if start is not None and end is not None and repeats is not None:
         changes |= dataclasses.asdict(round_figures(repeats, start, end, before, after))
     if energy is not None:

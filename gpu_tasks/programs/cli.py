@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_plot(programs)
     _add_baseline(programs)
     _add_convert(programs)
+    _add_check(programs)
     _add_pin(programs)
     return parser
 
@@ -263,3 +264,8 @@ def _add_convert(programs: Programs[argparse.ArgumentParser]) -> None:
         programs, "convert", "Check a record of the systems that this project re-creates and write it as a run record."
     )
     parser.add_argument("record", type=Path, metavar="FILE", help="the original record, as it is")
+
+
+def _add_check(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = _tool(programs, "check", "check", "Compute everything in a run record again and compare.")
+    parser.add_argument("record", type=Path, metavar="RECORD", help="a run record (run.json)")

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.gates import failed as failed_gates
-from gpu_tasks.energy.gates import run_gates, unchecked
+from gpu_tasks.energy.trust import energy_trust
 from gpu_tasks.records import (
     FORMAT,
     TELEMETRY_MOMENTS,
@@ -41,8 +41,6 @@ left out, not made up for."""
 
 NEVER_LEFT_OUT = "output_not_verified"
 """A round with wrong output is no disturbed measurement: something computed wrongly."""
-
-NO_DEVICE = Reason("no_device", "no device was provisioned")
 
 
 @dataclass(frozen=True)
@@ -179,12 +177,8 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
     rounds = [part.record for part in parts if isinstance(part.record, RoundRecord)]
     times = sorted((part.record.created_at for part in parts if part.record is not None), key=parse_utc)
     telemetry = [part.record for part in parts if isinstance(part.record, TelemetryRecord)]
-    has_counter = provision is not None and provision.device is not None and provision.device.energy_counter
-    has_counter = has_counter or any(record.energy is not None for record in rounds)
-    model = provision.device.name if provision and provision.device else ""
-    gates = run_gates(telemetry, rounds, model, request.reference_bands) if has_counter else []
+    gates, trust, trust_reason = energy_trust(provision, telemetry, rounds, request.reference_bands)
     outcome, reason = judge(parts, request.rounds, gates)
-    trust, trust_reason = _energy_trust(provision, gates, rounds)
     return RunRecord(
         kind="run",
         format=FORMAT,
@@ -272,20 +266,3 @@ def _measurement_problem(parts: list[Part], expected: int, gates: Sequence[GateR
 
 def _names(parts: Iterable[Part]) -> list[str]:
     return [part.name for part in parts]
-
-
-def _energy_trust(
-    provision: ProvisionRecord | None, gates: Sequence[GateResult], rounds: Sequence[RoundRecord]
-) -> tuple[str, Reason | None]:
-    if provision is None or provision.device is None:
-        return "unavailable", NO_DEVICE
-    if not provision.device.energy_counter and not gates:
-        return "unavailable", provision.device.energy_counter_reason
-    for trust, code, found in (("failed", "gate_failed", failed_gates(gates)), ("unverified", "", unchecked(gates))):
-        if found:
-            reason = found[0].reason or Reason(code, found[0].gate)
-            message = "; ".join(gate.reason.message for gate in found if gate.reason)
-            return trust, Reason(code or reason.code, message)
-    if not any(record.valid for record in rounds):
-        return "unverified", Reason("no_valid_round", "no round is valid")
-    return "verified", None

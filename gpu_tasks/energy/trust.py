@@ -1,0 +1,36 @@
+"""Whether the energy of a run may be used: its gates, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpu_tasks.energy.gates import failed, run_gates, unchecked
+from gpu_tasks.records import GateResult, ProvisionRecord, Reason, RoundRecord, TelemetryRecord
+
+NO_DEVICE = Reason("no_device", "no device was provisioned")
+
+
+def energy_trust(
+    provision: ProvisionRecord | None,
+    telemetry: Sequence[TelemetryRecord],
+    rounds: Sequence[RoundRecord],
+    learnt_bands: Mapping[str, list[float]],
+) -> tuple[list[GateResult], str, Reason | None]:
+    """The gates of a run, its trust as ``RunRecord.energy_trust`` has it, and why it is not verified.
+
+    A device without a counter has no gates; rounds that have an energy all the same are judged by them.
+    """
+    device = provision.device if provision else None
+    if device is None:
+        return [], "unavailable", NO_DEVICE
+    if not device.energy_counter and not any(record.energy is not None for record in rounds):
+        return [], "unavailable", device.energy_counter_reason
+    gates = run_gates(telemetry, rounds, device.name, learnt_bands)
+    for trust, found in (("failed", failed(gates)), ("unverified", unchecked(gates))):
+        if found:
+            reasons = [gate.reason for gate in found if gate.reason]
+            code = "gate_failed" if trust == "failed" else reasons[0].code
+            return gates, trust, Reason(code, "; ".join(reason.message for reason in reasons))
+    if not any(record.valid for record in rounds):
+        return gates, "unverified", Reason("no_valid_round", "no round is valid")
+    return gates, "verified", None
