@@ -1,5 +1,6 @@
 """Fixtures of the results database."""
 
 from tests.integration.regression.databases import database, roles
+from tests.integration.regression.full_database import full
 
-__all__ = ["database", "roles"]
+__all__ = ["database", "full", "roles"]

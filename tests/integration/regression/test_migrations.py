@@ -1,32 +1,63 @@
-"""From one version of the schema to the next and back, with data in the tables."""
+"""From every version of the schema to the newest and back, with rows in the tables, and interrupted half-way."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from regression.results import migrate
-from regression.results.baselines import accept_baseline
+from regression.results.baselines import accept_baseline, ensure_first_baselines
 from regression.results.loading import load_run
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_records import run_record, sha256_of
+from tests.integration.regression.full_database import fill
 
-SHAPE = """
-    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, col_description(c.oid, a.attnum),
-           obj_description(c.oid, 'pg_class'), has_table_privilege('nightly_writer', c.oid, 'DELETE')
-    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
-    ORDER BY 1, 2
+OLDER = ["0001", "0002"]
+FIRST_BASELINES = Path(__file__).resolve().parents[3] / "gpu_tasks" / "baselines"
+SCHEMA = {
+    "columns": """
+        SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated, a.attidentity,
+               col_description(c.oid, a.attnum), obj_description(c.oid, 'pg_class')
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
+    """,
+    "privileges": """
+        SELECT c.relname, a.attname, role, privilege, has_column_privilege(role, c.oid, a.attnum, privilege)
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped,
+             unnest(ARRAY['nightly_writer', 'nightly_reader']) AS role,
+             unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS privilege
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+        UNION ALL
+        SELECT relname, NULL, 'nightly_writer', 'DELETE', has_table_privilege('nightly_writer', oid, 'DELETE')
+        FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+    """,
+    "constraints": """
+        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE connamespace = 'public'::regnamespace
+    """,
+    "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "triggers": "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+    "functions": "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "version": "SELECT version_num FROM alembic_version",
+}
+TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+LATE = "check_result"  # a table that every migration from one of these versions comes to after others
+WAITING = """
+    SELECT pid FROM pg_locks
+    WHERE relation = 'check_result'::regclass AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-CONSTRAINTS = """
-    SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
-    WHERE connamespace = 'public'::regnamespace
-    UNION ALL SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
-    ORDER BY 1, 2, 3
+CHANGED = """
+    SELECT count(*) FROM pg_locks
+    WHERE pid = :pid AND granted AND mode = 'AccessExclusiveLock' AND locktype = 'relation'
 """
 
 
@@ -35,23 +66,61 @@ def rows(database: Database, statement: str) -> list[Any]:
         return [tuple(row) for row in connection.execute(text(statement))]
 
 
+def schema(database: Database) -> dict[str, list[Any]]:
+    """Everything there is but rows, as PostgreSQL describes it."""
+    return {what: sorted(rows(database, statement), key=repr) for what, statement in SCHEMA.items()}
+
+
+def contents(database: Database) -> dict[str, list[Any]]:
+    """Every row of every table, by name of its columns."""
+    names = [name for (name,) in rows(database, TABLES)]
+    return {name: sorted(rows(database, f"SELECT to_jsonb({name})::text FROM {name}")) for name in names}
+
+
 def store(database: Database, *records: Any) -> None:
     for record in records:
         load_run(database.writer, record, sha256_of(record))
 
 
-def test_back_to_the_first_night_with_data_is_exactly_the_first_schema(roles: Database) -> None:
-    migrate.upgrade(roles.owner, "0001")
-    first = (rows(roles, SHAPE), rows(roles, CONSTRAINTS))
+@pytest.mark.parametrize("version", OLDER)
+def test_back_with_rows_in_every_table_is_exactly_the_older_schema(roles: Database, version: str) -> None:
+    migrate.upgrade(roles.owner, version)
+    older = schema(roles)
     migrate.upgrade(roles.owner)
-    store(roles, energy_run("good"), energy_run("bad", failed=["sham_window"]), run_record("plain"))
-    accept_baseline(roles.writer, energy_run("good").request.run_id, accepted_by="test", reason="for the test")
-    migrate.downgrade(roles.owner, "0001")
-    assert (rows(roles, SHAPE), rows(roles, CONSTRAINTS)) == first
+    fill(roles)
+    migrate.downgrade(roles.owner, version)
+    assert schema(roles) == older
     kept = rows(roles, "SELECT dag_run_id, energy_trust, adjusted_mj_median FROM run ORDER BY dag_run_id")
-    assert kept == [("bad", "unverified", 0.6), ("good", "verified", 0.6), ("plain", "verified", 0.6)]
+    trust = {"0001": "unverified", "0002": "failed"}[version]  # of the nearest word that the version has
+    assert kept == [("failed", trust, 0.6), ("manual__1", "verified", 0.6), ("withdrawn", "verified", 0.6)]
     assert rows(roles, "SELECT count(*) FROM round") == [(21,)]
     assert rows(roles, "SELECT for_energy, reason FROM baseline") == [(True, "for the test")]
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_forth_and_back_leaves_every_row_of_the_older_version_as_it_was(roles: Database, version: str) -> None:
+    migrate.upgrade(roles.owner)
+    fill(roles)
+    migrate.downgrade(roles.owner, version)
+    before = contents(roles)
+    assert len(before) >= 11
+    migrate.upgrade(roles.owner)
+    newest = contents(roles)
+    assert {name: len(newest[name]) for name in before} == {name: len(found) for name, found in before.items()}
+    migrate.downgrade(roles.owner, version)
+    assert contents(roles) == before
+
+
+def test_nothing_is_left_at_the_base_and_all_comes_again(roles: Database) -> None:
+    migrate.upgrade(roles.owner)
+    newest = schema(roles)
+    fill(roles)
+    migrate.downgrade(roles.owner, "base")
+    assert rows(roles, TABLES) == [("alembic_version",)]
+    assert schema(roles)["functions"] == []
+    migrate.upgrade(roles.owner)
+    assert schema(roles) == newest
+    fill(roles)
 
 
 def test_an_installation_of_the_first_night_comes_along_with_its_data(roles: Database) -> None:
@@ -64,11 +133,93 @@ def test_an_installation_of_the_first_night_comes_along_with_its_data(roles: Dat
     assert rows(roles, "SELECT run_id, round, adjusted_mj, counters FROM round ORDER BY run_id, round") == before
     assert rows(roles, "SELECT DISTINCT earlier_attempts::text, tick_period_s FROM round") == [("[]", None)]
     assert rows(roles, "SELECT DISTINCT inject, seed FROM run") == [(None, None)]
-    assert rows(roles, "SELECT energy_trust FROM baseline_current") == [("verified",)]
-    assert rows(roles, "SELECT count(*), sum(cardinality(failed_gates)) FROM nightly") == [(2, 0)]
+    assert rows(roles, "SELECT energy_trust, for_energy FROM baseline_current") == [("verified", True)]
+    assert rows(roles, "SELECT count(*), sum(cardinality(failed_gates)), count(withdrawn) FROM nightly") == [(2, 0, 0)]
     store(roles, run_record("tonight"), energy_run("later"))  # the former changes nothing
     assert rows(roles, "SELECT count(*) FROM run") == [(3,)]
     with pytest.raises(IntegrityError), roles.admin.begin() as connection:
-        connection.execute(text("INSERT INTO round SELECT * FROM round"))
-    with pytest.raises(IntegrityError), roles.admin.begin() as connection:
         connection.execute(text("UPDATE round SET earlier_attempts = DEFAULT"))
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_what_the_authors_withdrew_is_withdrawn_in_older_installations_too(roles: Database, version: str) -> None:
+    migrate.upgrade(roles.owner)
+    ensure_first_baselines(roles.writer, FIRST_BASELINES)
+    withdrawn = "SELECT workload, scope, withdrawn_by, reason, figures, adjusted_mj_median FROM withdrawn"
+    expected = rows(roles, withdrawn)
+    assert [(row[0], row[1]) for row in expected] == [("qda", "energy")]
+    assert "0.59 mJ on healthy boards" in expected[0][4]
+    migrate.downgrade(roles.owner, version)
+    with roles.owner.begin() as connection:  # somebody had accepted its energy by name
+        connection.execute(text("UPDATE baseline SET for_energy = true"))
+    migrate.upgrade(roles.owner)
+    assert rows(roles, withdrawn) == []
+    for _ in range(2):
+        ensure_first_baselines(roles.writer, FIRST_BASELINES)
+    assert rows(roles, withdrawn) == expected
+    current = "SELECT for_agreement, for_time, for_energy FROM baseline_current WHERE device_kind = 'cuda'"
+    assert rows(roles, current) == [(True, True, False)]
+
+
+def test_an_older_database_that_holds_what_cannot_be_stays_as_it_is(roles: Database) -> None:
+    migrate.upgrade(roles.owner, "0002")
+    with roles.owner.begin() as connection:
+        statement = "INSERT INTO device (kind, uuid, name, multiprocessors) VALUES ('cuda', 'u', 'n', 0)"
+        connection.execute(text(statement))
+    before = schema(roles), contents(roles)
+    with pytest.raises(IntegrityError, match="device_size_check"):
+        migrate.upgrade(roles.owner)
+    assert (schema(roles), contents(roles)) == before
+
+
+def killed_in_the_middle(database: Database, migration: Callable[[], None]) -> list[BaseException]:
+    """Run a migration whose connection is ended when it has made part of its changes; returns what it raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            migration()
+        except BaseException as error:
+            raised.append(error)
+
+    worker = threading.Thread(target=run)
+    with database.admin.connect() as connection:
+        connection.execute(text(f"LOCK TABLE {LATE} IN ACCESS SHARE MODE"))
+        worker.start()
+        pid = _wait_for_the_lock(connection, worker)
+        assert connection.execute(text(CHANGED), {"pid": pid}).scalar_one() > 3
+        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        worker.join(timeout=30)
+    return raised
+
+
+def _wait_for_the_lock(connection: Connection, worker: threading.Thread) -> int:
+    while worker.is_alive():
+        found = connection.execute(text(WAITING)).scalar()
+        if found is not None:
+            return int(found)
+        time.sleep(0.02)
+    raise AssertionError("the migration ended without coming to the locked table")
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_an_upgrade_whose_connection_is_killed_leaves_the_old_version_whole(roles: Database, version: str) -> None:
+    migrate.upgrade(roles.owner)
+    fill(roles)
+    migrate.downgrade(roles.owner, version)
+    before = schema(roles), contents(roles)
+    (error,) = killed_in_the_middle(roles, lambda: migrate.upgrade(roles.owner))
+    assert isinstance(error, OperationalError)
+    assert (schema(roles), contents(roles)) == before
+    migrate.upgrade(roles.owner)
+    store(roles, energy_run("after"))
+    assert rows(roles, "SELECT count(*) FROM nightly") == [(4,)]
+
+
+@pytest.mark.parametrize("version", [*OLDER, "base"])
+def test_a_downgrade_whose_connection_is_killed_leaves_the_newest_version_whole(full: Database, version: str) -> None:
+    before = schema(full), contents(full)
+    (error,) = killed_in_the_middle(full, lambda: migrate.downgrade(full.owner, version))
+    assert isinstance(error, DBAPIError)
+    assert (schema(full), contents(full)) == before
+    assert rows(full, "SELECT count(*) FROM nightly") == [(3,)]

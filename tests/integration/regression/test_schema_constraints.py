@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from regression.results import tables
 from regression.results.baselines import accept_baseline
 from regression.results.loading import load_run
-from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_records import CPU, payload, run_record, sha256_of
+from tests.integration.regression.full_database import ALERT
 from tests.integration.regression.wrong_states import TARGETS_OF_REFERENCES, statements
 
 WRONG_BASELINES = [
@@ -47,43 +47,6 @@ CONSTRAINTS = """
     SELECT conname, conrelid::regclass::text AS table FROM pg_constraint
     WHERE contype IN ('c', 'u') AND connamespace = 'public'::regnamespace
 """
-ALERT = """
-    INSERT INTO alert (workload, device_id, metric, direction, outcome, state, first_run_id, last_run_id, occurrences,
-                       value, baseline_value, unit, baseline_id, text)
-    SELECT workload, device_id, 'adjusted_energy_per_replay', 'higher', 'regression', 'open', run_id, run_id, 1,
-           0.66, 0.6, 'mJ', baseline_id, 'adjusted energy is 10 % higher'
-    FROM baseline
-"""
-FULL = (
-    """
-    INSERT INTO check_result (run_id, check_name, step, verdict, metric, unit, value, baseline_value, baseline_low,
-                              baseline_high, reason_code, reason, details)
-    SELECT run_id, 'energy', 0, 'ok', 'adjusted_energy_per_replay', 'mJ', 0.6, 0.6, 0.59, 0.61, 'within_spread', 'fine',
-           '{}' FROM baseline
-    """,
-    ALERT,
-    "INSERT INTO alert_event (alert_id, event, author, text) SELECT alert_id, 'opened', 'a', 'b' FROM alert",
-)
-
-
-@pytest.fixture
-def full(database: Database) -> Database:
-    """Rows in every table: a run that is a baseline, another that was withdrawn, an alert."""
-    for record in (energy_run("manual__1"), energy_run("withdrawn")):
-        load_run(database.writer, record, sha256_of(record))
-    first, second = energy_run("manual__1").request.run_id, energy_run("withdrawn").request.run_id
-    accept_baseline(database.writer, first, accepted_by="test", reason="for the test")
-    words = {"withdrawn_by": "test", "reason": "for the test", "figures": "0.6 mJ, truly 0.7 mJ"}
-    withdraw_run(database.writer, second, scope="energy", successor_run_id=first, **words)
-    with database.writer.begin() as connection:
-        for statement in FULL:
-            connection.execute(text(statement))
-    with database.admin.connect() as connection:
-        empty = [
-            name for name in tables.metadata.tables if not connection.execute(text(f"SELECT FROM {name}")).rowcount
-        ]
-    assert empty == []
-    return database
 
 
 def refused_by(database: Database, statement: str) -> str | None:
