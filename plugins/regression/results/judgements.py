@@ -137,26 +137,30 @@ def _findings(connection: Connection, run_id: str) -> Iterator[Finding]:
         yield Finding(**values, baseline=reference, checked_at=time_text(row.checked_at))
 
 
-def store_judgement(connection: Connection, judgement: Judgement) -> None:
-    """Put a judgement back into a database that has the run and its baselines, and none of its checks."""
-    run = tables.run
+def store_judgement(connection: Connection, judgement: Judgement) -> list[BaselineReference]:
+    """Put a judgement back into a database that has the run, and none of its checks.
+
+    Returns the baselines that it names and that are not there: those checks are stored without one.
+    """
+    run, missing = tables.run, []
     for finding in judgement.checks:
         values = {field.name: getattr(finding, field.name) for field in dataclasses.fields(Finding)}
         reference = values.pop("baseline")
-        values |= {"checked_at": parse_utc(finding.checked_at), "baseline_id": _baseline_id(connection, reference)}
+        baseline_id = _baseline_id(connection, reference) if reference else None
+        missing += [reference] if reference and baseline_id is None else []
+        values |= {"checked_at": parse_utc(finding.checked_at), "baseline_id": baseline_id}
         connection.execute(tables.check_result.insert().values(run_id=judgement.run_id, **values))
     connection.execute(
         run.update()
         .where(run.c.run_id == judgement.run_id)
         .values(verdict=judgement.verdict, exit_code=judgement.exit_code)
     )
+    return missing
 
 
-def _baseline_id(connection: Connection, reference: BaselineReference | None) -> int | None:
-    if reference is None:
-        return None
+def _baseline_id(connection: Connection, reference: BaselineReference) -> int | None:
     baseline = tables.baseline.c
     wanted = select(baseline.baseline_id).where(
         baseline.run_id == reference.run_id, baseline.accepted_at == parse_utc(reference.accepted_at)
     )
-    return int(connection.execute(wanted).scalar_one())
+    return connection.execute(wanted).scalar_one_or_none()

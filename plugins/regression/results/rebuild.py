@@ -7,6 +7,7 @@ left out and named; everything else goes in.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,7 +97,7 @@ def _bring_back_decisions(connection: Connection, records: Path, done: Rebuilt, 
 
 
 def _bring_back_judgements(connection: Connection, records: Path, done: Rebuilt, progress: Progress) -> None:
-    run = tables.run.c
+    run, lost = tables.run.c, Counter[str]()
     stored = {row.run_id: row.record_sha256 for row in connection.execute(select(run.run_id, run.record_sha256))}
     for _, path in _counted("judgements", sorted((records / judgements.FOLDER).glob("*.json")), progress):
         with _left_out(connection, done, path):
@@ -105,8 +106,11 @@ def _bring_back_judgements(connection: Connection, records: Path, done: Rebuilt,
             if found != judgement.record_sha256:
                 message = f"{path}: $.record_sha256: expected that of the kept record, {found}, found another"
                 raise BadInput("judgement_of_another_record", message)
-            judgements.store_judgement(connection, judgement)
+            missing = judgements.store_judgement(connection, judgement)
+            lost.update(f"{baseline.run_id} of {baseline.accepted_at}" for baseline in missing)
             done.judgements += 1
+    for baseline, count in lost.items():
+        done.broken.append(f"the baseline {baseline}, with which {count} checks compared, is not there")
 
 
 def _counted(what: str, items: Sequence[T], progress: Progress) -> Iterator[tuple[int, T]]:
