@@ -113,8 +113,8 @@ def read_view(
     order = [quote(name) for name in ((time or ""), *ORDER) if name in names]
     statement += f" ORDER BY {', '.join(order)}" if order else ""
     connection.execute(text("SET LOCAL TIME ZONE 'UTC'"))
-    found = connection.execution_options(stream_results=True, yield_per=BATCH).execute(text(statement), values)
-    for row in found:
+    options = {"stream_results": True, "yield_per": BATCH}
+    for row in connection.execute(text(statement), values, execution_options=options):
         yield list(row)
 
 
