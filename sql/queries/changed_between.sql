@@ -1,6 +1,7 @@
 -- What changed between two nights
 -- Every difference between two nights in device, environment, sources, kernel, payload, request, power limit and
--- clocks: one row for each, none where nothing changed.
+-- clocks: one row for each, none where nothing changed. What one of the two does not know at all, as a night without
+-- rounds its power limit, is left out.
 --
 -- earlier (text): dag_run_id, run_id or date of the earlier night; empty: the one before the later one, on its device
 \if :{?earlier} \else \set earlier '' \endif
@@ -75,11 +76,13 @@ WITH named AS NOT MATERIALIZED (
     WHERE round.valid
     GROUP BY side, fact.name
     UNION ALL
-    SELECT side, 'measurement', 'protocol', protocol FROM both_runs
+    SELECT side, 'request', 'protocol used', protocol FROM both_runs
+), known_on_both_sides AS (
+    SELECT part FROM facts WHERE value IS NOT NULL GROUP BY part HAVING count(DISTINCT side) = 2
 )
 SELECT part, name, earlier.value AS earlier, later.value AS later
 FROM (SELECT * FROM facts WHERE side = 'earlier') AS earlier
 FULL JOIN (SELECT * FROM facts WHERE side = 'later') AS later USING (part, name)
+JOIN known_on_both_sides USING (part)
 WHERE earlier.value IS DISTINCT FROM later.value
-  AND (SELECT count(*) FROM both_runs) = 2
 ORDER BY part, name;

@@ -17,7 +17,7 @@
 
 WITH nights AS (
     SELECT n.night, n.device, n.device_uuid, n.payload, n.protocol, n.started_at, n.energy_trust,
-           n.adjusted_mj_median, n.cuda_ms_median, run.kernel_ptx_sha256, n.kernel_variant
+           n.withdrawn, n.adjusted_mj_median, n.cuda_ms_median, run.kernel_ptx_sha256, n.kernel_variant
     FROM nightly AS n
     JOIN run USING (run_id)
     WHERE n.workload = :'workload'
@@ -42,7 +42,8 @@ SELECT night, one.device, device_uuid, payload, protocol, one.adjusted_mj_median
            AS difference_percent,
        one.cuda_ms_median AS first_ms, other.cuda_ms_median AS second_ms,
        100 * (other.cuda_ms_median / one.cuda_ms_median - 1) AS time_difference_percent,
-       'verified' = ALL (ARRAY[one.energy_trust, other.energy_trust]) AS both_verified
+       'verified' = ALL (ARRAY[one.energy_trust, other.energy_trust])
+           AND num_nonnulls(one.withdrawn, other.withdrawn) = 0 AS usable
 FROM one
 JOIN other USING (night, device_uuid, payload, protocol)
 ORDER BY device_uuid, night, payload, protocol;

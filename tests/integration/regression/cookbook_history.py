@@ -1,7 +1,7 @@
 """A small history with known answers: three boards and a CPU over five weeks, with everything that goes wrong in them.
 
 GPU-1 measures around 0.60 mJ under driver 570.1 and around 0.66 mJ under 580.2; its nights of March 4 and 5 and of
-March 9 to 31 are missing. Two draws disagree on March 3 and 8.
+March 9 to 31 are missing. Two draws disagree on March 3 and 8. Between the nights a second kernel is tried by hand.
 """
 
 from __future__ import annotations
@@ -9,26 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpu_tasks.records import (
-    CounterReading,
-    IdleWindow,
-    MeterComparison,
-    Outcome,
-    PredictionMismatch,
-    Reason,
-    RoundRecord,
-    RunRecord,
+from gpu_tasks.records import Outcome, PredictionMismatch, Reason, RunRecord
+from tests.integration.regression.cookbook_rounds import (
+    LIMITED,
+    all_invalid,
+    around,
+    interleaved,
+    meters_apart,
+    throttled,
+    with_readings,
 )
-from tests.integration.regression.example_energy import (
-    INVALID,
-    SIMULATED_GPU,
-    STATE,
-    WANDER,
-    energy,
-    energy_round,
-    energy_run,
-    figure,
-)
+from tests.integration.regression.example_energy import SIMULATED_GPU, WANDER, energy_run
 from tests.integration.regression.example_records import (
     CPU,
     ENVIRONMENT,
@@ -42,21 +33,19 @@ from tests.integration.regression.example_records import (
 
 CLASS_BLOCKS = replace(KERNEL, variant="class_blocks", ptx_sha256="ab" * 32)
 FUSED = replace(KERNEL, variant="fused", ptx_sha256="cd" * 32)
+OLD_DRIVER = replace(ENVIRONMENT, driver="560.1")
 NEW_DRIVER = replace(ENVIRONMENT, driver="580.2")
 
 IDS = {
     **{day: f"scheduled__2026-{day}" for day in ("03-01", "03-02", "03-03", "03-06", "03-07", "03-08", "04-01")},
     **{
         name: f"manual__{name}"
-        for name in ("fused-1", "fused-2", "fused-5", "cpu", "fused-7", "energy+10%", "faulty_sensor")
+        for name in ("fused-1", "fused-2a", "fused-2b", "fused-2c", "fused-5", "fused-7", "fused-8")
     },
-    **{"other-1": "scheduled__other-1", "other-3": "scheduled__other-3", "learner": "manual__learner"},
+    **{name: f"manual__{name}" for name in ("cpu", "energy+10%", "faulty_sensor", "learner")},
+    **{name: f"scheduled__{name}" for name in ("other-1", "other-3")},
+    **{year: f"import__{year}" for year in ("2019", "2020")},
 }
-
-
-def around(mj: float) -> tuple[float, ...]:
-    """Energies of seven rounds: median ``mj``, from 0.01 mJ below it to 0.01 mJ above."""
-    return tuple(mj + offset for offset in (-0.01, -0.005, 0, 0, 0.001, 0.005, 0.01))
 
 
 def moved(record: RunRecord, day: str, hour: int = 2, *, minutes: int = 5, **request: Any) -> RunRecord:
@@ -88,24 +77,28 @@ def records() -> list[tuple[RunRecord, str]]:
 
 
 def _old_driver() -> list[tuple[RunRecord, str]]:
-    first = energy_run(IDS["03-01"], around(0.60), rounds=_with_readings(0.60))
+    first = energy_run(IDS["03-01"], around(0.60), rounds=with_readings(0.60))
     second = _warmer(energy_run(IDS["03-02"], around(0.61), joules=8.6))
     wrong = [PredictionMismatch(17, 2, 5), PredictionMismatch(40, 1, 0)]
-    third = energy_run(IDS["03-03"], around(0.60))
-    third = _validated(third, {3: wrong})
-    fused = [energy_run(IDS[f"fused-{day}"], around(mj)) for day, mj in ((1, 0.50), (2, 0.63))]
+    third = _validated(energy_run(IDS["03-03"], around(0.60)), {3: wrong})
+    fused = {
+        name: energy_run(IDS[f"fused-{name}"], around(mj)) for name, mj in (("1", 0.50), ("2a", 0.99), ("2b", 0.63))
+    }
+    stopped = energy_run(IDS["fused-2c"], rounds=all_invalid())
     return [
         (moved(on(first, cuda_ms_median=0.0164), "03-01", trigger="scheduled"), "ok"),
         (moved(on(second, cuda_ms_median=0.0168), "03-02", trigger="scheduled"), "ok"),
         (moved(on(third, cuda_ms_median=0.0164), "03-03", trigger="scheduled"), "regression"),
-        (moved(on(fused[0], kernel=FUSED, cuda_ms_median=0.0123), "03-01", 9), "ok"),
-        (moved(on(fused[1], kernel=FUSED, cuda_ms_median=0.0210), "03-02", 9), "ok"),
+        (moved(on(fused["1"], kernel=FUSED, cuda_ms_median=0.0123), "03-01", 9), "ok"),
+        (moved(on(fused["2a"], kernel=FUSED, cuda_ms_median=0.0500), "03-02", 6), "ok"),
+        (moved(on(fused["2b"], kernel=FUSED, cuda_ms_median=0.0210), "03-02", 9), "ok"),
+        (moved(on(stopped, kernel=FUSED), "03-02", 11), "invalid_measurement"),
         (moved(on(_interleaved(), kernel=FUSED, cuda_ms_median=0.0123), "03-05", 9), "ok"),
     ]
 
 
 def _new_driver() -> list[tuple[RunRecord, str]]:
-    sixth = energy_run(IDS["03-06"], rounds=_throttled())
+    sixth = energy_run(IDS["03-06"], rounds=throttled())
     sixth = replace(
         sixth,
         validations=[validation(draw, duration_s=60.0 if draw == 4 else 0.5) for draw in range(11)],
@@ -114,20 +107,21 @@ def _new_driver() -> list[tuple[RunRecord, str]]:
     )
     assert sixth.verify_sources
     sources = replace(sixth.verify_sources, sources={"a.py": digest("changed"), "b.py": digest("b")})
-    limited = [replace(part, state_before=replace(STATE, power_limit_w=350.0)) for part in sixth.telemetry]
+    limited = [replace(part, state_before=LIMITED) for part in sixth.telemetry]
     sixth = replace(sixth, verify_sources=sources, telemetry=limited)
-    seventh = energy_run(IDS["03-07"], around(0.90), failed=("meters_agree",), rounds=_meters_apart())
+    seventh = energy_run(IDS["03-07"], failed=("reference_load", "meters_agree"), rounds=meters_apart())
     eighth = _validated(
         energy_run(IDS["03-08"], around(0.66)), {3: [PredictionMismatch(17, 2, 5)], 0: [PredictionMismatch(5, 7, 1)]}
     )
-    fused = energy_run(IDS["fused-7"], around(0.55))
+    fused = {name: energy_run(IDS[f"fused-{name}"], around(mj)) for name, mj in (("7", 0.55), ("8", 0.01))}
     april = energy_run(IDS["04-01"], around(0.66), unchecked=("sampling",))
     new = {"environment": NEW_DRIVER, "cuda_ms_median": 0.0172}
     return [
         (moved(on(sixth, **new), "03-06", minutes=10, trigger="scheduled"), "ok"),
         (moved(on(seventh, **new), "03-07", trigger="scheduled"), "invalid_measurement"),
-        (moved(on(fused, kernel=FUSED, **new), "03-07", 9), "ok"),
+        (moved(on(fused["7"], kernel=FUSED, **new), "03-07", 9), "ok"),
         (moved(on(eighth, **new), "03-08", trigger="scheduled"), "regression"),
+        (moved(on(fused["8"], kernel=FUSED, **new), "03-08", 9), "ok"),
         (moved(on(april, **new), "04-01", trigger="scheduled"), "inconclusive"),
     ]
 
@@ -146,15 +140,16 @@ def _other_devices() -> list[tuple[RunRecord, str]]:
         for inject, mj, seed in (("energy+10%", 0.66, 7), ("faulty_sensor", 0.60, 8))
     ]
     cpu = run_record(IDS["cpu"], device=CPU, energies=[None] * 7)
-    imported = energy_run("import__2020", around(0.47))
+    imported = _validated(energy_run(IDS["2020"], around(0.47)), {7: [PredictionMismatch(99, 3, 4)]})
     return [
         (moved(on(other), "03-01", trigger="scheduled"), "ok"),
         (moved(lost, "03-03", trigger="scheduled"), "infrastructure_failure"),
         (moved(on(simulated[0]), "03-02", 12), "regression"),
         (moved(on(simulated[1]), "03-03", 12), "ok"),
-        (moved(on(cpu, cuda_ms_median=None), "03-02", 15), "ok"),
+        (moved(on(cpu, cuda_ms_median=None), "03-04", 15), "ok"),
         (moved(on(energy_run(IDS["learner"], around(50.0))), "03-01", 20, workload="learner"), "ok"),
-        (moved(on(imported), "02-01", trigger="import"), "ok"),
+        (moved(on(energy_run(IDS["2019"])), "01-15", trigger="import"), "ok"),
+        (moved(on(imported, environment=OLD_DRIVER), "02-01", trigger="import"), "regression"),
     ]
 
 
@@ -174,58 +169,16 @@ def _validated(record: RunRecord, wrong: dict[int, list[PredictionMismatch]]) ->
 
 
 def _warmer(record: RunRecord) -> RunRecord:
-    """The record with 1.5 W more of idle power before the rounds, and a longer gap between samples."""
+    """The record with 1.5 W more of idle power before the rounds, a slower load after, longer gaps between samples."""
     before, after = record.telemetry
+    assert after.reference_load
     before = replace(before, wander=replace(WANDER, power_w=41.5))
+    after = replace(after, reference_load=replace(after.reference_load, tera_operations_per_s=17.0))
     gates = [replace(gate, value=0.04) if gate.gate == "sampling" else gate for gate in record.gates]
     return replace(record, telemetry=[before, after], gates=gates)
 
 
-def _with_readings(mj: float) -> list[RoundRecord]:
-    """Seven rounds around ``mj``; the counter rises by 300 J in 20 s of each, and 700 J and 10 s lie between two."""
-    rounds = []
-    for number, adjusted in enumerate(around(mj)):
-        start = CounterReading(1_000_000 + number * 1_000_000, 100.0 + number * 30, 0.003)
-        end = CounterReading(start.energy_mj + 300_000, start.time_s + 20, 0.003)
-        windows = {"idle_before": IdleWindow(start, start, 40.0), "idle_after": IdleWindow(end, end, 40.0)}
-        rounds.append(energy_round(number, adjusted, **windows))
-    return rounds
-
-
-def _throttled() -> list[RoundRecord]:
-    """Around 0.66 mJ under a lower power limit: round 2 is invalid, round 5 was valid at the third attempt."""
-    state = replace(STATE, power_limit_w=350.0)
-    rounds = []
-    for number, adjusted in enumerate(around(0.66)):
-        figures = {"classic": adjusted + 0.02, "aligned": adjusted - 0.01, "audited": adjusted}
-        measured = replace(energy_round(number, adjusted), energy=energy(figures, state_before=state))
-        rounds.append(measured)
-    busy = Reason("other_process", "pid 7 used the GPU")
-    rounds[2] = replace(rounds[2], **INVALID)
-    rounds[5] = replace(rounds[5], earlier_attempts=[busy, Reason("throttled", "too hot")])
-    rounds[6] = replace(rounds[6], earlier_attempts=[busy])
-    return rounds
-
-
-def _meters_apart() -> list[RoundRecord]:
-    """Around 0.90 mJ by a counter that reads 8 per cent more than the sampled power, and 10 in the last round."""
-    rounds = [energy_round(number, adjusted) for number, adjusted in enumerate(around(0.90))]
-    return [
-        replace(r, energy=replace(r.energy, meters=MeterComparison(1000.0, 1000 / (1 + apart), apart, 0.8)))
-        for r in rounds
-        if r.energy
-        for apart in [0.10 if r.round == 6 else 0.08]
-    ]
-
-
 def _interleaved() -> RunRecord:
-    """Three interleaved rounds around 0.52 mJ, 0.08 less than the baseline in the same rounds."""
-    rounds = []
-    for number, offset in enumerate((0.0, 0.01, -0.01)):
-        subjects = {"candidate": 0.52 + offset, "baseline": 0.60, "candidate - baseline": offset - 0.08}
-        figures = [figure("interleaved", mj, subject) for subject, mj in subjects.items()]
-        measured = replace(energy_round(number, 0.52 + offset), energy=energy({}, figures=figures, sham=None))
-        rounds.append(replace(measured, protocol="interleaved"))
-    record = energy_run(IDS["fused-5"], rounds=rounds)
+    record = energy_run(IDS["fused-5"], rounds=interleaved())
     assert record.provision
     return replace(record, provision=replace(record.provision, protocol="interleaved"))

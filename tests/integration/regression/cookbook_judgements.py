@@ -36,13 +36,14 @@ def store_history(writer: Engine) -> None:
         _store_alerts(connection, ids)
     withdraw_run(
         writer,
-        ids["import__2020"],
+        ids[IDS["2020"]],
         scope="energy",
         withdrawn_by="ana",
         reason="its sensor was wrong",
         successor_run_id=ids[IDS["03-01"]],
         figures="0.47 mJ; 0.60 mJ holds",
     )
+    withdraw_run(writer, ids[IDS["fused-8"]], scope="all", withdrawn_by="ben", reason="another kernel than it says")
 
 
 def _checks() -> Sequence[tuple[str, int, CheckVerdict, str | None]]:
@@ -55,10 +56,12 @@ def _checks() -> Sequence[tuple[str, int, CheckVerdict, str | None]]:
     energy_figures = {"value": 0.66, "baseline_value": 0.61, "baseline_low": 0.60, "baseline_high": 0.62}
     return (
         ("03-02", 0, check("energy", Verdict.OK, "within spread"), "03-01"),
+        ("fused-2c", 0, check("energy", Verdict.INVALID, "clock dropped"), None),
+        ("fused-2c", 1, check("energy", Verdict.INCONCLUSIVE, "no valid round"), None),
         ("03-03", 0, check("agreement", Verdict.REGRESSED, "draw 3 disagrees"), "03-02"),
         ("03-03", 0, check("energy", Verdict.OK, "within spread"), "03-02"),
-        ("03-06", 0, check("energy", Verdict.INCONCLUSIVE, "baseline of another driver", **energy_figures), "03-02"),
         ("03-06", 1, check("energy", Verdict.OK, "confirmed"), "03-06"),
+        ("03-06", 0, check("energy", Verdict.INCONCLUSIVE, "baseline of another driver", **energy_figures), "03-02"),
         ("03-07", 0, check("energy", Verdict.INVALID, "meters apart"), None),
         ("03-08", 0, check("agreement", Verdict.REGRESSED, "draws 0 and 3 disagree"), "03-06"),
         ("04-01", 0, check("energy", Verdict.INCONCLUSIVE, "sampling unchecked"), None),

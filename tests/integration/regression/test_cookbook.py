@@ -124,6 +124,11 @@ def test_a_question_reads_and_nothing_else(question: Question, cookbook_database
     assert not words & {"insert", "update", "delete", "set_config", "into", "nextval", "create", "pg_sleep"}
 
 
+@BY_NAME
+def test_the_rows_of_a_question_have_an_order(question: Question) -> None:
+    assert re.search(r"\nORDER BY [^()]+(\nLIMIT [^\n]+)?$", question.sql)
+
+
 def test_the_document_lists_every_question_as_its_file_has_it() -> None:
     _, marker, listed = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)
     assert marker
@@ -157,4 +162,4 @@ def test_what_the_document_says_of_notebooks_and_psql_works(
     assert query.psql(cookbook_database, [*PSQL, *line.split()]) == 0
     nights = [row[0] for row in as_csv(capfd.readouterr().out)]
     assert nights[1:] == by_driver
-    assert len(by_driver) == 11
+    assert len(by_driver) == 13

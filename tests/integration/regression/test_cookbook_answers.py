@@ -83,6 +83,25 @@ def test_one_board_is_never_mixed_with_another(reader: Connection) -> None:
             assert ask(reader, question.name, {"device": "GPU-3"}) == [], question.name
 
 
+DATED = [question.name for question in questions() if any(p.name == "since" for p in question.parameters)]
+
+
+@pytest.mark.parametrize("name", DATED)
+@pytest.mark.parametrize("beyond", [{"since": "9999-01-01"}, {"until": "2000-01-01"}], ids=["since", "until"])
+def test_nothing_is_said_of_nights_that_were_not_asked_for(
+    reader: Connection, name: str, beyond: dict[str, str]
+) -> None:
+    assert ask(reader, name, beyond) == []
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_both_ends_are_nights_in_utc_and_are_included(reader: Connection, name: str) -> None:
+    """Whoever asks for one night gets that one, though in Auckland it has another date."""
+    for night in ("2026-03-01", "2026-03-02", "2026-03-06"):
+        for row in ask(reader, name, {"since": night, "until": night}):
+            assert str(row.get("night", night)) == night
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
