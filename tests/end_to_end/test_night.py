@@ -40,6 +40,11 @@ def test_a_whole_night(installation: Installation) -> None:
     (row,) = installation.query("SELECT agreed, total, rounds_valid, verdict, run_id FROM nightly")
     assert row == {"agreed": 11000, "total": 11000, "rounds_valid": 7, "verdict": "ok", "run_id": result["run_id"]}
     assert (installation.home / "records" / f"{result['run_id']}.json").exists()
+    asked = installation.nightly("sql", "--name", "run_report", "--param", f"run={result['run_id']}", "--json")
+    (report,) = json.loads(asked.stdout)
+    assert (report["verdict"], report["agreed"], report["rounds_valid"]) == ("ok", 11000, 7)
+    table = installation.nightly("sql", "--name", "accuracy_by_draw")
+    assert (table.returncode, "(11 rows)" in table.stdout) == (0, True), table.stderr
     assert installation.processes() == []
 
 

@@ -201,6 +201,14 @@ COMPARISONS = [
         {"device": "GPU-2"},
     ),
     Answer(
+        "figure_verdicts",
+        "night energy_verdict figure verdict reason_code median_mj detectable_mj",
+        [
+            ("2026-03-06", "ok", "aligned", "regressed", "energy_above_spread", 0.65, 0.01),
+            ("2026-03-06", "ok", "classic", "ok", "within_spread", 0.68, 0.2),
+        ],
+    ),
+    Answer(
         "detectable",
         "night rounds median_mj detectable_mj detectable_percent",
         [("2026-03-01", 7, 0.65, 0.01, 1.538462)],

@@ -53,6 +53,15 @@ def _checks() -> Sequence[tuple[str, int, CheckVerdict, str | None]]:
         metric, unit = ("agreed", "predictions") if name == "agreement" else ("adjusted_mj", "mJ")
         return CheckVerdict(name, verdict, metric, unit, reason.replace(" ", "_"), reason, **figures)
 
+    figures = {
+        "aligned": {
+            "verdict": "regressed",
+            "reason_code": "energy_above_spread",
+            "median_mj": 0.65,
+            "detectable_mj": 0.01,
+        },
+        "classic": {"verdict": "ok", "reason_code": "within_spread", "median_mj": 0.68, "detectable_mj": 0.2},
+    }
     energy_figures = {"value": 0.66, "baseline_value": 0.61, "baseline_low": 0.60, "baseline_high": 0.62}
     return (
         ("03-02", 0, check("energy", Verdict.OK, "within spread"), "03-01"),
@@ -60,8 +69,15 @@ def _checks() -> Sequence[tuple[str, int, CheckVerdict, str | None]]:
         ("fused-2c", 1, check("energy", Verdict.INCONCLUSIVE, "no valid round"), None),
         ("03-03", 0, check("agreement", Verdict.REGRESSED, "draw 3 disagrees"), "03-02"),
         ("03-03", 0, check("energy", Verdict.OK, "within spread"), "03-02"),
-        ("03-06", 1, check("energy", Verdict.OK, "confirmed"), "03-06"),
-        ("03-06", 0, check("energy", Verdict.INCONCLUSIVE, "baseline of another driver", **energy_figures), "03-02"),
+        ("03-06", 1, check("energy", Verdict.OK, "confirmed", details={"figures": figures}), "03-06"),
+        (
+            "03-06",
+            0,
+            check(
+                "energy", Verdict.INCONCLUSIVE, "baseline of another driver", **energy_figures, details={"figures": {}}
+            ),
+            "03-02",
+        ),
         ("03-07", 0, check("energy", Verdict.INVALID, "meters apart"), None),
         ("03-08", 0, check("agreement", Verdict.REGRESSED, "draws 0 and 3 disagree"), "03-06"),
         ("04-01", 0, check("energy", Verdict.INCONCLUSIVE, "sampling unchecked"), None),
