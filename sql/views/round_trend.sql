@@ -37,7 +37,14 @@ SELECT
     round.reason_message,
     round.arm,
     run.energy_trust,
+    (
+        SELECT CASE WHEN bool_or(withdrawal.scope = 'all') THEN 'all' ELSE max(withdrawal.scope) END
+        FROM withdrawal
+        WHERE withdrawal.run_id = run.run_id
+    ) AS withdrawn,
     run.kernel_variant,
+    round.kernel_ptx_sha256,
+    round.inject,
     environment.environment_class,
     run.trigger,
     device.kind AS device_kind,
@@ -100,7 +107,10 @@ COMMENT ON COLUMN round_trend.outcome IS 'Class of outcome';
 COMMENT ON COLUMN round_trend.reason_message IS 'Line for why it is not valid';
 COMMENT ON COLUMN round_trend.arm IS 'What was measured, where a run measures more than one kernel';
 COMMENT ON COLUMN round_trend.energy_trust IS 'verified (every telemetry gate of the run passed), failed, unverified or unavailable';
+COMMENT ON COLUMN round_trend.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
 COMMENT ON COLUMN round_trend.kernel_variant IS 'Variant of the kernels that ran';
+COMMENT ON COLUMN round_trend.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
+COMMENT ON COLUMN round_trend.inject IS 'Effects that the simulated device was told to show; NULL: none';
 COMMENT ON COLUMN round_trend.environment_class IS 'Versions that start a new baseline when they change';
 COMMENT ON COLUMN round_trend.trigger IS 'scheduled, manual, backfill or import';
 COMMENT ON COLUMN round_trend.device_kind IS 'cuda, emulated, reference or simulated';

@@ -23,6 +23,11 @@ SELECT
     validation.duration_s,
     validation.case_name,
     payload.name AS payload,
+    (
+        SELECT CASE WHEN bool_or(withdrawal.scope = 'all') THEN 'all' ELSE max(withdrawal.scope) END
+        FROM withdrawal
+        WHERE withdrawal.run_id = run.run_id
+    ) AS withdrawn,
     run.kernel_variant,
     environment.environment_class,
     run.trigger,
@@ -74,6 +79,7 @@ COMMENT ON COLUMN validation_history.floats_equal_reference IS 'Whether intermed
 COMMENT ON COLUMN validation_history.duration_s IS 'Time the draw took, s';
 COMMENT ON COLUMN validation_history.case_name IS 'What was validated, for example draw-03';
 COMMENT ON COLUMN validation_history.payload IS 'Name of the set of frozen draws';
+COMMENT ON COLUMN validation_history.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
 COMMENT ON COLUMN validation_history.kernel_variant IS 'Variant of the kernels that ran';
 COMMENT ON COLUMN validation_history.environment_class IS 'Versions that start a new baseline when they change';
 COMMENT ON COLUMN validation_history.trigger IS 'scheduled, manual, backfill or import';

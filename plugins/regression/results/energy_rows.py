@@ -15,7 +15,7 @@ from gpu_tasks.records import (
     TelemetryRecord,
     parse_utc,
 )
-from regression.results.energy_tables import LOAD_FIELDS, REFERENCE_LOAD, WANDER, WANDER_FIELDS
+from regression.results.energy_tables import LOAD_FIELDS, LOW_DUTY, REFERENCE_LOAD, WANDER, WANDER_FIELDS
 
 Row = dict[str, Any]
 
@@ -87,7 +87,7 @@ def telemetry_row(run_id: str, record: TelemetryRecord) -> Row:
         "tick_period_s": record.tick_period_s,
         "read_latency_s": record.read_latency_s,
         **{f"{WANDER}{name}": getattr(wander, name) if wander else None for name in WANDER_FIELDS},
-        **{f"{REFERENCE_LOAD}{name}": getattr(load, name) if load else None for name in LOAD_FIELDS},
+        **{f"{REFERENCE_LOAD}{name}": getattr(load, name) if load else None for name in (*LOAD_FIELDS, LOW_DUTY)},
         "readings": {name: fields[name] for name in TELEMETRY_READINGS},
         "created_at": parse_utc(record.created_at),
     }

@@ -38,6 +38,7 @@ LOAD_FIELDS = (
     *("size", "repeats", "operations", "duration_s", "energy_j", "idle_w", "above_idle_w"),
     *("joules_per_1e12_operations", "tera_operations_per_s", "largest_error", "result_verified"),
 )
+LOW_DUTY = "low_duty_joules_per_1e12_operations"  # of the reference load, too, but not always made
 WANDER = "idle_"  # before the columns of the idle power's own movement
 WANDER_FIELDS = ("power_w", "slope_w_per_s", "walk_w_per_sqrt_s")
 
@@ -170,6 +171,11 @@ telemetry = Table(
     optional("reference_tera_operations_per_s", DOUBLE, "Reference load: 10^12 operations a second"),
     optional("reference_largest_error", DOUBLE, "Reference load: largest relative error of the elements checked"),
     optional("reference_result_verified", Boolean, "Reference load: whether its result is right"),
+    optional(
+        "reference_low_duty_joules_per_1e12_operations",
+        DOUBLE,
+        "The same products with pauses between them: energy above idle, J per 10^12 operations; NULL: not made",
+    ),
     required("readings", JSONB, "States of the GPU before and after, counter steps and wander of the idle stretch"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
     Column(

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 ROUND_COLUMNS = (
     *("arm", "round", "protocol", "valid", "repeats", "cuda_ms", "wall_ms", "gross_mj", "adjusted_mj"),
-    *("idle_before_w", "idle_after_w", "average_power_w"),
+    *("idle_before_w", "idle_after_w", "average_power_w", "kernel_ptx_sha256", "inject"),
 )
 ROUND_COUNTERS = ("measurement_start", "measurement_end", "idle_before", "idle_after")
 

@@ -219,6 +219,8 @@ round_ = Table(
     optional("meters_relative_difference", DOUBLE, "How far the two meters are apart, relative"),
     optional("power_integral_mj", DOUBLE, "Energy a replay without idle energy, by the sampled power alone, mJ"),
     optional("sham_adjusted_mj", DOUBLE, "What a window without work reads, over as many replays, mJ; NULL: none made"),
+    optional("kernel_ptx_sha256", Text, "sha256 of the PTX that the round ran; NULL: none, or not recorded"),
+    optional("inject", Text, "Effects that the simulated device was told to show; NULL: none"),
     required("earlier_attempts", JSONB, "Why the round had to be measured again: code and message of each attempt"),
     required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
@@ -242,6 +244,8 @@ round_ = Table(
     CheckConstraint("meters_relative_difference >= -1", name="meters_relative_difference"),
     CheckConstraint("jsonb_typeof(earlier_attempts) = 'array'", name="earlier_attempts"),
     json_kind("counters", "object"),
+    not_blank("inject", "inject"),
+    sha256("kernel_ptx_sha256"),
     comment="Measurement rounds: derived figures and the raw counter readings they come from",
 )
 

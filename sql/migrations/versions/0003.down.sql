@@ -62,7 +62,9 @@ ALTER TABLE round
     DROP CONSTRAINT round_finite_check,
     DROP CONSTRAINT round_meters_relative_difference_check,
     DROP CONSTRAINT round_power_check,
-    DROP CONSTRAINT round_protocol_check;
+    DROP CONSTRAINT round_protocol_check,
+    DROP COLUMN kernel_ptx_sha256,
+    DROP COLUMN inject;
 ALTER TABLE run_energy
     DROP CONSTRAINT run_energy_finite_check;
 ALTER TABLE telemetry
@@ -70,6 +72,7 @@ ALTER TABLE telemetry
     DROP CONSTRAINT telemetry_finite_check,
     DROP CONSTRAINT telemetry_power_limit_w_check,
     DROP CONSTRAINT telemetry_readings_object_check,
+    DROP COLUMN reference_low_duty_joules_per_1e12_operations,
     DROP COLUMN power_limit_w;
 DELETE FROM telemetry_gate WHERE gate = 'same_conditions';
 ALTER TABLE telemetry_gate

@@ -180,6 +180,10 @@ ALTER TABLE validation
     ADD CONSTRAINT validation_mismatches_check CHECK (jsonb_array_length(mismatches) = total - agreed);
 
 ALTER TABLE round
+    ADD COLUMN kernel_ptx_sha256 TEXT,
+    ADD COLUMN inject TEXT,
+    ADD CONSTRAINT round_inject_check CHECK (btrim(inject) <> ''),
+    ADD CONSTRAINT round_kernel_ptx_sha256_check CHECK (kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'),
     ADD CONSTRAINT round_arm_check CHECK (btrim(arm) <> ''),
     ADD CONSTRAINT round_counters_object_check CHECK (jsonb_typeof(counters) = 'object'),
     ADD CONSTRAINT round_energy_reason_check
@@ -193,6 +197,9 @@ ALTER TABLE round
     ADD CONSTRAINT round_meters_relative_difference_check CHECK (meters_relative_difference >= -1),
     ADD CONSTRAINT round_power_check CHECK (NOT valid OR least(idle_before_w, idle_after_w, average_power_w) >= 0),
     ADD CONSTRAINT round_protocol_check CHECK (protocol IN ('classic', 'audited', 'interleaved', 'trial'));
+
+COMMENT ON COLUMN round.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
+COMMENT ON COLUMN round.inject IS 'Effects that the simulated device was told to show; NULL: none';
 
 ALTER TABLE baseline
     ADD COLUMN retired_by TEXT,
@@ -227,6 +234,7 @@ ALTER TABLE round_trace
     ADD CONSTRAINT round_trace_finite_check CHECK (greatest(period_s) < 'Infinity' AND least(period_s) > '-Infinity');
 
 ALTER TABLE telemetry
+    ADD COLUMN reference_low_duty_joules_per_1e12_operations DOUBLE PRECISION,
     ADD COLUMN power_limit_w DOUBLE PRECISION
         GENERATED ALWAYS AS ((readings -> 'state_before' ->> 'power_limit_w')::double precision) STORED,
     ADD CONSTRAINT telemetry_errors_check CHECK (least(reference_largest_error, idle_walk_w_per_sqrt_s) >= 0),
@@ -234,12 +242,14 @@ ALTER TABLE telemetry
         CHECK (greatest(tick_period_s, read_latency_s, idle_power_w, idle_slope_w_per_s, idle_walk_w_per_sqrt_s,
             reference_operations, reference_duration_s, reference_energy_j, reference_idle_w, reference_above_idle_w,
             reference_joules_per_1e12_operations, reference_tera_operations_per_s, reference_largest_error,
-            power_limit_w) < 'Infinity' AND least(tick_period_s, read_latency_s, idle_power_w, idle_slope_w_per_s,
-            idle_walk_w_per_sqrt_s, reference_operations, reference_duration_s, reference_energy_j, reference_idle_w,
-            reference_above_idle_w, reference_joules_per_1e12_operations, reference_tera_operations_per_s,
-            reference_largest_error, power_limit_w) > '-Infinity'),
+            reference_low_duty_joules_per_1e12_operations, power_limit_w) < 'Infinity' AND least(tick_period_s,
+            read_latency_s, idle_power_w, idle_slope_w_per_s, idle_walk_w_per_sqrt_s, reference_operations,
+            reference_duration_s, reference_energy_j, reference_idle_w, reference_above_idle_w,
+            reference_joules_per_1e12_operations, reference_tera_operations_per_s, reference_largest_error,
+            reference_low_duty_joules_per_1e12_operations, power_limit_w) > '-Infinity'),
     ADD CONSTRAINT telemetry_power_limit_w_check CHECK (power_limit_w > 0),
     ADD CONSTRAINT telemetry_readings_object_check CHECK (jsonb_typeof(readings) = 'object');
+COMMENT ON COLUMN telemetry.reference_low_duty_joules_per_1e12_operations IS 'The same products with pauses between them: energy above idle, J per 10^12 operations; NULL: not made';
 COMMENT ON COLUMN telemetry.power_limit_w IS 'Power limit of the GPU before it, W; NULL: not known (taken from readings)';
 
 ALTER TABLE telemetry_trace

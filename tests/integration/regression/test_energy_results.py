@@ -20,6 +20,7 @@ from tests.integration.regression.databases import Database, one
 from tests.integration.regression.example_energy import (
     ENERGIES,
     INVALID,
+    LOAD,
     SIMULATED_GPU,
     TRACE,
     energy,
@@ -35,7 +36,7 @@ from tests.integration.regression.test_verdicts import ONE_WRONG, accept, judge,
 
 PARTS = {
     **{"run_energy": 3, "round_energy": 21, "round_trace": 7},
-    **{"telemetry": 2, "telemetry_trace": 2, "telemetry_gate": 8},
+    **{"telemetry": 2, "telemetry_trace": 2, "telemetry_gate": 9},
 }
 
 
@@ -46,7 +47,10 @@ def parts(database: Database) -> dict[str, int]:
 def test_every_value_of_a_run_is_stored_as_it_is(database: Database) -> None:
     attempt = Reason("not_ready", "the counter was not ready")
     rounds = [energy_round(n, mj, earlier_attempts=[attempt] if n == 3 else []) for n, mj in enumerate(ENERGIES)]
+    rounds[2] = replace(rounds[2], kernel_ptx_sha256="5" * 64, inject="energy+10%")
     record = energy_run(rounds=rounds, device=SIMULATED_GPU, inject="energy+10%", seed=7)
+    load_before = replace(LOAD, joules_per_1e12_operations=8.3, low_duty_joules_per_1e12_operations=9.1)
+    record = replace(record, telemetry=[telemetry("before", reference_load=load_before), telemetry("after")])
     assert load(database, record) is LoadStatus.STORED
     assert parts(database) == PARTS
     run = one(
@@ -63,7 +67,10 @@ def test_every_value_of_a_run_is_stored_as_it_is(database: Database) -> None:
     assert stored == key | classic.pop("uncertainty") | classic
     stored = one(database, "SELECT * FROM round_trace WHERE round = 6")
     assert (stored["csv"], stored["period_s"], stored["error_code"]) == (TRACE.csv, 0.05, None)
+    stored = one(database, "SELECT kernel_ptx_sha256, inject FROM round WHERE round = 2")
+    assert stored == {"kernel_ptx_sha256": "5" * 64, "inject": "energy+10%"}
     before = one(database, "SELECT * FROM telemetry WHERE moment = 'before'")
+    assert (before["reference_low_duty_joules_per_1e12_operations"], before["power_limit_w"]) == (9.1, 400.0)
     assert (before["reference_joules_per_1e12_operations"], before["tick_period_s"]) == (8.3, 0.1)
     assert (before["idle_walk_w_per_sqrt_s"], before["reference_result_verified"]) == (0.02, True)
     assert before["readings"]["state_before"] == dataclasses.asdict(telemetry("before").state_before)

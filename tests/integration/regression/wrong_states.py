@@ -22,6 +22,7 @@ HASHES = {
     "environment": ("fingerprint_sha256",),
     "payload": ("manifest_sha256",),
     "payload_draw": ("frozen_prediction_sha256", "payload_sha256"),
+    "round": ("kernel_ptx_sha256",),
     "run": ("kernel_ptx_sha256", "record_sha256"),
     "source_state": ("fingerprint_sha256", "sources_sha256"),
     "validation": ("payload_sha256", "predictions_int32_sha256"),
@@ -67,6 +68,7 @@ UPDATES = {
     "round_energy_reason_check": "adjusted_mj = NULL",  # of the table round
     "round_energy_subject_check": "subject = ' '",
     "round_energy_uncertainty_check": "drift_mj = -0.1",
+    "round_inject_check": "inject = ' '",
     "round_gross_mj_check": "gross_mj = -0.1",
     "round_meters_check": "integrated_j = NULL",
     "round_meters_relative_difference_check": "meters_relative_difference = -1.1",
