@@ -1,14 +1,8 @@
 """Pure functions: the numbers of a run and of a baseline in, a verdict out. No database, no Airflow, no clock."""
 
 from regression.detectors.agreement import AgreementBaseline, AgreementRun, BaselineDraw, DrawResult, judge_agreement
-from regression.detectors.energy import (
-    EnergyBaseline,
-    EnergyConditions,
-    EnergyRun,
-    FailedGate,
-    RoundEnergy,
-    judge_energy,
-)
+from regression.detectors.conditions import EnergyConditions
+from regression.detectors.energy import EnergyBaseline, EnergyRun, FailedGate, RoundEnergy, judge_energy
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict
 
 __all__ = [

@@ -1,9 +1,13 @@
-"""The smallest difference between two runs that their rounds can show.
+"""How far the medians of two runs must be apart to count as different, from how their rounds spread.
 
-Two-sample t test of means with unequal variances (Welch, Biometrika 34, 1947), planned for: a difference ``d`` is
-found with a probability of ``POWER`` at the two-sided level ``LEVEL`` when ``d = (t(1 - LEVEL/2) + t(POWER)) * s``,
-``s`` the standard error of the difference. For two runs of seven rounds with equal spread that is 1.63 standard
-deviations, which the non-central t distribution confirms to 0.1 %.
+The figure is that of a two-sample t test of means with unequal variances (Welch, Biometrika 34, 1947), planned for: the
+test finds a difference ``d`` with a probability of ``POWER`` at the two-sided level ``LEVEL`` when
+``d = (t(1 - LEVEL/2) + t(POWER)) * s``, ``s`` the standard error of the difference. For two runs of seven rounds with
+equal spread that is 1.63 standard deviations, which the non-central t distribution confirms to 0.1 %.
+
+That power is the test's. The nights take ``d`` as a threshold for the measured difference of the medians (``spread``),
+so a true change of ``d`` is on either side of it about as often: they find 45 % of those, 80 % of changes of 1.45 times
+and 84 % of 1.5 times ``d`` (seven rounds against seven). In return they call 1 % of unchanged nights changed, not 5.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ POWER = 0.8
 
 
 def detectable_difference(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Smallest difference of two samples that is found, in their unit; None when neither has two values.
+    """The difference of two samples that counts, in their unit; None when neither has two values.
 
     A sample of one value has no spread of its own and is taken to have the other's.
     """

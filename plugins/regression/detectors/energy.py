@@ -1,10 +1,11 @@
 """Adjusted energy against the round spread of the baseline: the users' rule, and what it cannot see.
 
 The run's median over its valid rounds is compared with [min, max] of the baseline's valid rounds, on both sides:
-energy below the spread means that work went missing. A median that is out of the spread, but nearer to the baseline's
-median than the smallest difference that the rounds of the two runs can show, is inconclusive and never "no change".
-Figures are compared on the same device, payload, protocol and class of environment only, and energy whose sensor is
-not vouched for is not judged.
+energy below the spread means that work went missing. The spread and the distance from the baseline's median must say
+the same: a median that is out of the spread but no farther from the baseline's than so few rounds differ by, and one
+that is farther but within a wide spread, are inconclusive and never "no change". Figures are compared on the same
+device, payload, protocol, class of environment and power limit only, and energy whose sensor is not vouched for is not
+judged. A board that had an energy and has none now is never fine.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from regression.detectors.conditions import EnergyConditions, another_measurement, not_compared, other_surroundings
 from regression.detectors.spread import compare, explain
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 
@@ -51,17 +53,6 @@ class FailedGate:
 
 
 @dataclass(frozen=True)
-class EnergyConditions:
-    """What must be the same before two energies may be compared; ``kernel_sha256`` may differ, and is said."""
-
-    device: str
-    payload_manifest_sha256: str | None
-    protocol: str
-    environment_class: str | None
-    kernel_sha256: str | None = None
-
-
-@dataclass(frozen=True)
 class EnergyRun:
     """The run under judgement. ``counter_reason`` is set on a device that has no energy counter."""
 
@@ -93,7 +84,7 @@ def judge_energy(run: EnergyRun, baseline: EnergyBaseline | None) -> CheckVerdic
     ``details["figures"]`` has every figure of the rounds with the verdict that it alone would have given.
     """
     if run.counter_reason:
-        return _plain(run, Verdict.UNAVAILABLE, run.counter_reason.code, run.counter_reason.message)
+        return _without_energy(run, run.counter_reason, baseline)
     if run.trust == FAILED:
         return _plain(run, Verdict.INVALID, "gate_failed", _gates_text(run))
     values = _usable(run.rounds)
@@ -106,6 +97,15 @@ def judge_energy(run: EnergyRun, baseline: EnergyBaseline | None) -> CheckVerdic
         text = f"adjusted energy {_mj(median)} ({_rounds_text(run)}) not judged: {text}{_trust_text(run)}"
         return _plain(run, Verdict.INCONCLUSIVE, code, text, value=median)
     return _judge_spread(run, baseline, values)
+
+
+def _without_energy(run: EnergyRun, reason: Problem, baseline: EnergyBaseline | None) -> CheckVerdict:
+    """A device that has no energy cannot fail for it, unless the very same one had it when a baseline was accepted."""
+    uuid = run.conditions.uuid if run.conditions else None
+    if baseline is None or not baseline.accepted or uuid is None or baseline.conditions.uuid != uuid:
+        return _plain(run, Verdict.UNAVAILABLE, reason.code, reason.message)
+    text = f"the energy of {uuid} is gone ({reason.message}): baseline {baseline.name} of the same device has one"
+    return _plain(run, Verdict.INVALID, "energy_vanished", text)
 
 
 def _usable(rounds: Sequence[RoundEnergy], figure: str | None = None) -> list[float]:
@@ -136,24 +136,16 @@ def _obstacle(run: EnergyRun, conditions: EnergyConditions, baseline: EnergyBase
     """Why the two may not be compared: reason code and text; None when they may."""
     if baseline is None:
         return "no_baseline", "no accepted baseline for energy"
-    other = baseline.conditions
-    if (
-        conditions.payload_manifest_sha256 is None
-        or other.payload_manifest_sha256 != conditions.payload_manifest_sha256
-    ):
-        return "baseline_other_payload", f"baseline {baseline.name} is of another payload"
-    if other.device != conditions.device:
-        return "baseline_other_device", f"baseline {baseline.name} is of {other.device}, this is {conditions.device}"
-    if other.protocol != conditions.protocol:
-        used = f"baseline {baseline.name} used {other.protocol}, this run {conditions.protocol}"
-        return "baseline_other_protocol", used
+    another = another_measurement(conditions, baseline.conditions, baseline.name)
+    if another:
+        return another
     if not baseline.accepted:
         why = f" ({baseline.trust_reason})" if baseline.trust_reason else ""
         text = f"baseline {baseline.name} was not accepted for energy, which is {baseline.trust}{why}"
         return ("baseline_energy_not_accepted" if baseline.trust == VERIFIED else "baseline_energy_unverified"), text
-    if other.environment_class != conditions.environment_class:
-        text = f"baseline {baseline.name} ran in [{other.environment_class}], this run in "
-        return "baseline_other_environment", f"{text}[{conditions.environment_class}]"
+    other = other_surroundings(conditions, baseline.conditions, baseline.name)
+    if other:
+        return other
     if len(_usable(baseline.rounds)) < MIN_BASELINE_ROUNDS:
         return "baseline_without_spread", f"baseline {baseline.name} has fewer than {MIN_BASELINE_ROUNDS} valid rounds"
     if baseline.trust == VERIFIED and run.trust != VERIFIED:
@@ -182,6 +174,7 @@ def _judge_spread(run: EnergyRun, baseline: EnergyBaseline, values: list[float])
             **_details(run),
             **found.as_json(),
             "baseline_rounds": len(_usable(baseline.rounds)),
+            "not_compared": not_compared(run.conditions, baseline.conditions) if run.conditions else [],
             "figures": {name: _figure(run, baseline, name, changed) for name in _figure_names(run)},
         },
     )

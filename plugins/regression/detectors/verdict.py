@@ -11,8 +11,9 @@ from typing import Any
 class Verdict(str, Enum):
     """Answer of one check.
 
-    ``inconclusive``: something needed for the comparison is missing (the reason names it). ``invalid``: the
-    measurement cannot be used. ``unavailable``: this device cannot have the metric.
+    ``inconclusive``: something needed for the comparison is missing, or what there is shows neither a change nor that
+    there is none (the reason says which). ``invalid``: the measurement cannot be used. ``unavailable``: this device
+    cannot have the metric.
     """
 
     OK = "ok"

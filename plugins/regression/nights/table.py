@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regression.results.gates import GateLine
+from regression.results.history import SHAM
 from regression.results.outcome import FigureLine, RunVerdict
 
 
@@ -29,8 +30,10 @@ _GATE_HEAD = ("gate", "where", "", "reason")
 
 
 def _figure_row(line: FigureLine) -> tuple[str, ...]:
-    spread = [_mj(line.sample_sd_mj), _mj(line.detectable_mj)]
-    return (line.subject, line.figure, str(line.rounds), f"{line.median_mj:.6g}", *spread)
+    """A difference of two kernels has a sign; that of idle with idle is what the protocol reads of nothing."""
+    subject = f"nothing ({SHAM})" if line.subject == SHAM else line.subject
+    median = f"{line.median_mj:+.6g}" if " - " in line.subject else f"{line.median_mj:.6g}"
+    return (subject, line.figure, str(line.rounds), median, _mj(line.sample_sd_mj), _mj(line.detectable_mj))
 
 
 def _gate_row(line: GateLine) -> tuple[str, ...]:

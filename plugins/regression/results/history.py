@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, select, union_all
 
 from gpu_tasks.records import BadInput
 from regression.detectors import (
@@ -14,17 +14,19 @@ from regression.detectors import (
     BaselineDraw,
     DrawResult,
     EnergyBaseline,
+    EnergyConditions,
     EnergyRun,
     FailedGate,
     Problem,
     RoundEnergy,
 )
-from regression.detectors.energy import EnergyConditions
 from regression.results import tables
 from regression.results.gates import gates_not_passed
 
 SIMULATED = "simulated"
 SUBJECT = "candidate"  # what a figure is of when nothing else is said
+SHAM = "idle - idle"  # what interleaved rounds read where nothing runs: for its gate, no energy of anything
+NO_ENERGY = "unavailable"
 EXPLAINED = {"bad_input", "invalid_measurement", "verification_mismatch", "infrastructure_failure"}
 
 
@@ -80,11 +82,11 @@ def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[Agreement
 def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
     """Rounds of a run as the energy detector takes them."""
     no_counter, gates = None, gates_not_passed(connection, run.run_id)
-    if run.device_id is not None and run.energy_trust == "unavailable":
+    if run.device_id is not None and run.energy_trust == NO_ENERGY:
         message = run.energy_trust_reason or f"{run.device_name} has no energy counter"
         no_counter = Problem("ok", "no_energy_counter", message)
     return EnergyRun(
-        conditions=_conditions(run) if run.device_id is not None else None,
+        conditions=_conditions(connection, run) if run.device_id is not None else None,
         rounds=_rounds(connection, run.run_id),
         rounds_expected=run.rounds_expected,
         trust=run.energy_trust,
@@ -98,23 +100,26 @@ def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
 def energy_baseline(connection: Connection, run: Row[Any]) -> tuple[EnergyBaseline | None, StoredBaseline | None]:
     """The baseline for energy: the closest one there is, so that the detector can say what is different about it.
 
-    Of a simulated device for a simulated one only, and of real ones for real ones.
+    Of a simulated device for a simulated one only, and of real ones for real ones. For a run without energy it is
+    before all others one for energy of the very same device, if there is one: then that run should have had it, too.
     """
     baseline, simulated = tables.baseline.c, tables.device.c.kind == SIMULATED
-    closeness = (
+    closeness: tuple[ColumnElement[bool], ...] = (
         baseline.payload_id == run.payload_id,
         baseline.device_id == run.device_id,
         baseline.protocol == run.protocol,
         baseline.for_energy,
         baseline.environment_class == run.environment_class,
     )
+    if run.energy_trust == NO_ENERGY:
+        closeness = (and_(baseline.for_energy, tables.device.c.uuid == run.uuid), *closeness)
     found = _closest(connection, run, closeness, simulated if run.kind == SIMULATED else ~simulated)
     if found is None:
         return None, None
     accepted = _run_by_id(connection, found.run_id)
     detector_input = EnergyBaseline(
         name=_name(accepted),
-        conditions=_conditions(accepted),
+        conditions=_conditions(connection, accepted),
         rounds=_rounds(connection, found.run_id),
         accepted=found.for_energy,
         trust=accepted.energy_trust,
@@ -185,7 +190,7 @@ def _problem(row: Row[Any]) -> Problem | None:
 def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
     measured, energy = tables.round_.c, tables.round_energy.c
     figures: dict[tuple[str, int], dict[str, float]] = {}
-    for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id)):
+    for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id, energy.subject != SHAM)):
         name = row.figure if row.subject == SUBJECT else f"{row.figure} {row.subject}"
         figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(
@@ -199,15 +204,27 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
     )
 
 
-def _conditions(run: Row[Any]) -> EnergyConditions:
+def _conditions(connection: Connection, run: Row[Any]) -> EnergyConditions:
     """What must be the same; a simulated device's figures come from its model, whatever versions it is run with."""
+    states = _states(connection, run.run_id)
     return EnergyConditions(
         device=f"{run.device_name} ({run.uuid})",
         payload_manifest_sha256=run.manifest_sha256,
         protocol=run.protocol,
         environment_class=None if run.kind == SIMULATED else run.environment_class,
         kernel_sha256=run.kernel_ptx_sha256,
+        uuid=run.uuid,
+        power_limits_w=tuple(sorted({s["power_limit_w"] for s in states if s.get("power_limit_w") is not None})),
+        power_kinds=tuple(sorted({s["power_kind"] for s in states if s.get("power_kind") is not None})),
     )
+
+
+def _states(connection: Connection, run_id: str) -> list[dict[str, Any]]:
+    """States of the GPU before telemetry and before each valid round, as they were recorded."""
+    telemetry, measured, state = tables.telemetry.c, tables.round_.c, "state_before"
+    looks = select(telemetry.readings[state]).where(telemetry.run_id == run_id)
+    rounds = select(measured.counters[state]).where(measured.run_id == run_id, measured.valid)
+    return [found for found in connection.execute(union_all(looks, rounds)).scalars() if found is not None]
 
 
 def _name(run: Row[Any]) -> str:

@@ -104,7 +104,8 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     """Verdict word and class of a run from the outcome of its tasks and the verdicts of its checks.
 
     A disagreement with the frozen predictions that an accepted baseline shares is not a regression of this run:
-    where the agreement check is fine, it has the last word on a record that says ``regression``.
+    where the agreement check is fine, it has the last word on a record that says ``regression``. What one check could
+    not tell is not made good by another: the word is then ``inconclusive``, though the class is that of ``ok``.
     """
     parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
     if not (outcome is Outcome.REGRESSION and checks.get("agreement") in FINE):
@@ -114,7 +115,8 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     worst = Outcome.worst(parts)
     if worst is not Outcome.OK:
         return worst.value, worst
-    return ("ok" if FINE & set(checks.values()) else INCONCLUSIVE), worst
+    told = set(checks.values())
+    return ("ok" if FINE & told and INCONCLUSIVE not in told else INCONCLUSIVE), worst
 
 
 def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerdict:

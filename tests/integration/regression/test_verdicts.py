@@ -95,8 +95,8 @@ def test_a_run_like_its_baseline_is_ok_and_the_json_is_the_contract(database: Da
             "energy": {
                 "verdict": "ok",
                 "reason": "adjusted energy 0.6 mJ a replay (median of 7 of 7 rounds) is within the round spread "
-                "0.59 to 0.61 mJ of baseline Test GPU base; a change of less than 0.0105 mJ (1.8 %) would not have "
-                "been seen",
+                "0.59 to 0.61 mJ of baseline Test GPU base; a change of 0.0105 mJ (1.8 %) would have been found about "
+                "every second time",
             },
         },
         "agreement": {"agreed": 11000, "total": 11000},
@@ -113,7 +113,8 @@ def test_a_run_like_its_baseline_is_ok_and_the_json_is_the_contract(database: Da
         ({"energies": [0.7] * 7}, "ok regressed", "regression", 1),
         ({"energies": [0.5] * 7}, "ok regressed", "regression", 1),
         ({"validations": ONE_LOST}, "invalid ok", "infrastructure_failure", 5),
-        ({"device": OTHER_GPU}, "ok inconclusive", "ok", 0),
+        ({"device": OTHER_GPU}, "ok inconclusive", "inconclusive", 0),
+        ({"energies": [0.609] * 7}, "ok inconclusive", "inconclusive", 0),
         ({"device": CPU, "energies": [None] * 7}, "ok unavailable", "ok", 0),
         ({"payload": payload("fresh")}, "inconclusive inconclusive", "inconclusive", 0),
         ({"rounds": []}, "ok invalid", "invalid_measurement", 3),
@@ -162,8 +163,13 @@ def test_a_repeated_check_replaces_its_step_and_later_steps_decide(database: Dat
 def test_worst_of_outcome_and_checks() -> None:
     both = ("agreement", "energy")
     assert run_outcome(Outcome.VERIFICATION_MISMATCH, dict.fromkeys(both, "invalid"), both)[1].exit_code == 4
-    assert run_outcome(Outcome.OK, {"agreement": "inconclusive", "energy": "improved"}, both) == ("ok", Outcome.OK)
-    assert run_outcome(Outcome.OK, {"agreement": "inconclusive", "energy": "unavailable"}, both)[0] == "inconclusive"
+    for word in ("ok", "improved", "unavailable"):
+        for checks in ({"agreement": "inconclusive", "energy": word}, {"agreement": word, "energy": "inconclusive"}):
+            assert run_outcome(Outcome.OK, checks, both) == ("inconclusive", Outcome.OK)
+    assert run_outcome(Outcome.OK, {"agreement": "ok", "energy": "unavailable"}, both) == ("ok", Outcome.OK)
+    assert run_outcome(Outcome.OK, {"agreement": "improved", "energy": "ok"}, both) == ("ok", Outcome.OK)
+    assert run_outcome(Outcome.OK, dict.fromkeys(both, "unavailable"), both) == ("inconclusive", Outcome.OK)
+    assert run_outcome(Outcome.OK, {"agreement": "inconclusive", "energy": "regressed"}, both)[1].exit_code == 1
     assert run_outcome(Outcome.REGRESSION, {"agreement": "inconclusive", "energy": "ok"}, both)[1].exit_code == 1
 
 

@@ -1,4 +1,4 @@
-"""The smallest detectable difference: known quantiles, the power that it promises, and samples of odd sizes."""
+"""The detectable difference: known quantiles, the power of its test and of the rule of nights, samples of odd sizes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy import stats
 
 from regression.detectors.detectable import detectable_difference
 from regression.detectors.spread import compare
+from regression.detectors.verdict import Verdict
 
 SEVEN = [float(value) for value in range(7)]
 SPREAD = math.sqrt(14 / 3)  # sample standard deviation of SEVEN
@@ -47,7 +48,7 @@ def test_a_single_round_is_taken_to_spread_like_the_others() -> None:
     assert detectable_difference([5.0, 5.0], [5.0, 5.0]) == 0.0
 
 
-def test_the_promised_power_is_kept() -> None:
+def test_the_test_that_it_comes_from_has_the_power_that_it_is_planned_for() -> None:
     """20,000 pairs of runs whose true means differ by just that: Welch's test finds eight of ten."""
     random = np.random.default_rng(20261130)
     difference = detectable_difference(SEVEN, SEVEN)
@@ -56,6 +57,20 @@ def test_the_promised_power_is_kept() -> None:
     after = random.normal(difference, SPREAD, (20_000, 7))
     found = stats.ttest_ind(before, after, axis=1, equal_var=False).pvalue < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.015)
+
+
+@pytest.mark.parametrize(("size", "found"), [(0.0, 0.012), (1.0, 0.45), (1.5, 0.84)])
+def test_the_rule_of_nights_finds_about_half_of_changes_of_that_size_and_most_of_half_as_much_again(
+    size: float, found: float
+) -> None:
+    """4,000 pairs of runs of seven rounds; ``size`` is the true change in units of 1.63 standard deviations."""
+    random = np.random.default_rng(20261130)
+    change = size * 1.631
+    verdicts = [
+        compare(random.normal(change, 1, 7).tolist(), random.normal(0, 1, 7).tolist(), kernel_changed=False).verdict
+        for _ in range(4000)
+    ]
+    assert sum(verdict is Verdict.REGRESSED for verdict in verdicts) / 4000 == pytest.approx(found, abs=0.025)
 
 
 @given(samples, samples)
@@ -76,7 +91,9 @@ def test_red_is_out_of_the_spread_and_detectable_and_nothing_else(
     found = compare(values, baseline, kernel_changed=kernel_changed)
     outside = not min(baseline) <= found.median <= max(baseline)
     assert found.detectable is not None
-    seen = abs(found.median - found.baseline_median) >= found.detectable
-    expected = {(False, False): "ok", (False, True): "ok", (True, False): "inconclusive"}.get((outside, seen))
+    moved = abs(found.median - found.baseline_median)
+    seen = moved >= found.detectable if outside else moved > found.detectable
+    expected = {(False, False): "ok", (False, True): "inconclusive", (True, False): "inconclusive"}.get((outside, seen))
+    assert (found.direction is None) == (expected == "ok")
     less_by_design = kernel_changed and found.median < min(baseline)
     assert found.verdict.value == (expected or ("improved" if less_by_design else "regressed"))

@@ -22,7 +22,12 @@ from regression.detectors import (
     judge_energy,
 )
 
-HERE = EnergyConditions("A100 (GPU-1)", "manifest", "classic", "driver=1", "ptx")
+HERE = EnergyConditions(
+    *("A100 (GPU-1)", "manifest", "classic", "driver=1", "ptx"),
+    uuid="GPU-1",
+    power_limits_w=(400.0,),
+    power_kinds=("instantaneous",),
+)
 SPREAD = (0.59, 0.60, 0.61)
 
 
@@ -71,24 +76,24 @@ def test_the_median_is_held_against_the_spread_and_then_against_what_can_be_seen
         (
             (0.70, 0.71, 0.72),
             "adjusted energy 0.71 mJ a replay (median of 3 of 3 rounds) is 0.1 mJ (16 %) above the round spread 0.59 "
-            "to 0.61 mJ of baseline A100 night 1; smallest detectable difference 0.0304 mJ (5.1 %)",
+            "to 0.61 mJ of baseline A100 night 1; a change counts from 0.0304 mJ (5.1 %) on",
         ),
         (
             (0.49, 0.5, 0.51),
             "adjusted energy 0.5 mJ a replay (median of 3 of 3 rounds) is 0.09 mJ (15 %) below the round spread 0.59 "
-            "to 0.61 mJ of baseline A100 night 1; smallest detectable difference 0.0304 mJ (5.1 %); with an unchanged "
+            "to 0.61 mJ of baseline A100 night 1; a change counts from 0.0304 mJ (5.1 %) on; with an unchanged "
             "kernel that means that work went missing",
         ),
         (
             (0.59, 0.6, 0.61),
             "adjusted energy 0.6 mJ a replay (median of 3 of 3 rounds) is within the round spread 0.59 to 0.61 mJ of "
-            "baseline A100 night 1; a change of less than 0.0304 mJ (5.1 %) would not have been seen",
+            "baseline A100 night 1; a change of 0.0304 mJ (5.1 %) would have been found about every second time",
         ),
         (
             (0.61, 0.62, 0.63),
             "adjusted energy 0.62 mJ a replay (median of 3 of 3 rounds) is 0.01 mJ (1.6 %) above the round spread 0.59 "
-            "to 0.61 mJ of baseline A100 night 1, but 0.02 mJ (3.3 %) from its median, and a change of less than "
-            "0.0304 mJ (5.1 %) cannot be told from none",
+            "to 0.61 mJ of baseline A100 night 1, but 0.02 mJ (3.3 %) from its median, and a change counts from "
+            "0.0304 mJ (5.1 %) on",
         ),
     ],
 )
@@ -96,6 +101,24 @@ def test_the_message_has_figures_units_direction_baseline_and_what_can_be_seen(
     values: tuple[float, ...], reason: str
 ) -> None:
     assert judge_energy(run_of(*values), BASELINE).reason == reason
+
+
+@pytest.mark.parametrize(("median", "side"), [(0.66, "above"), (0.54, "below")])
+def test_a_baseline_that_scatters_hides_no_change(median: float, side: str) -> None:
+    """One round of nine is far off on each side: everything is within, and what is far from the median is not fine."""
+    scattered = replace(BASELINE, rounds=rounds(0.5, *([0.599, 0.6, 0.601] * 3)[1:8], 0.7))
+    found = judge_energy(run_of(median - 0.001, median, median + 0.001), scattered)
+    assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "within_wide_spread")
+    assert found.direction == {"above": "higher", "below": "lower"}[side]
+    share = found.details["detectable_mj"]
+    assert share < 0.06 and found.baseline_value == 0.6
+    assert found.reason == (
+        f"adjusted energy {median} mJ a replay (median of 3 of 3 rounds) is within the round spread 0.5 to 0.7 mJ of "
+        f"baseline A100 night 1, but 0.06 mJ (10 %) {side} its median, and a change counts from {share:.3g} mJ "
+        f"({share / 0.6 * 100:.2g} %) on: a spread as wide as that does not show that nothing changed"
+    )
+    near = judge_energy(run_of(0.609, 0.61, 0.611), scattered)
+    assert (near.verdict, near.direction) == (Verdict.OK, None)
 
 
 def test_less_energy_with_another_kernel_is_an_improvement_and_more_is_not() -> None:
@@ -134,6 +157,9 @@ def test_a_missing_value_has_no_effect_on_the_others() -> None:
         (replace(BASELINE, accepted=False, trust="unverified", trust_reason="sensor"), "baseline_energy_unverified"),
         (replace(BASELINE, accepted=False), "baseline_energy_not_accepted"),
         (replace(BASELINE, rounds=rounds(0.6)), "baseline_without_spread"),
+        (replace(BASELINE, conditions=replace(HERE, power_limits_w=(320.0,))), "baseline_other_power_limit"),
+        (replace(BASELINE, conditions=replace(HERE, power_limits_w=(320.0, 400.0))), "baseline_other_power_limit"),
+        (replace(BASELINE, conditions=replace(HERE, power_kinds=("average",))), "baseline_other_power_kind"),
     ],
 )
 def test_what_may_not_be_compared_is_inconclusive_with_the_reason(baseline: EnergyBaseline | None, code: str) -> None:
@@ -141,9 +167,64 @@ def test_what_may_not_be_compared_is_inconclusive_with_the_reason(baseline: Ener
     assert (found.verdict, found.reason_code, found.value) == (Verdict.INCONCLUSIVE, code, 0.6)
 
 
-def test_no_counter_is_unavailable_and_no_usable_round_invalid() -> None:
+def test_the_message_names_both_power_limits_and_both_kinds_of_power() -> None:
+    mixed = replace(HERE, power_limits_w=(320.0, 350.5))
+    assert judge_energy(run_of(0.6, conditions=mixed), BASELINE).reason == (
+        "adjusted energy 0.6 mJ (median of 1 of 1 rounds) not judged: baseline A100 night 1 ran under a power limit of "
+        "400 W, this run under 320 W and 350.5 W"
+    )
+    average = replace(HERE, power_kinds=("average",))
+    reason = judge_energy(run_of(0.6, conditions=average), BASELINE).reason
+    assert reason.endswith("power is instantaneous in baseline A100 night 1, average in this run")
+
+
+@pytest.mark.parametrize("unsaid", ["run", "baseline"])
+def test_conditions_that_one_side_does_not_say_are_not_compared_and_listed(unsaid: str) -> None:
+    assert judge_energy(run_of(0.6, 0.6), BASELINE).details["not_compared"] == []
+    unknown = replace(HERE, power_limits_w=(), power_kinds=())
+    run = run_of(0.6, 0.6, **({"conditions": unknown} if unsaid == "run" else {}))
+    baseline = replace(BASELINE, conditions=unknown) if unsaid == "baseline" else BASELINE
+    found = judge_energy(run, baseline)
+    assert (found.verdict, found.details["not_compared"]) == (Verdict.OK, ["power_limit", "power_kind"])
+    limit_only = judge_energy(run_of(0.6, conditions=replace(HERE, power_limits_w=())), BASELINE)
+    assert limit_only.details["not_compared"] == ["power_limit"]
+
+
+def test_energy_that_the_same_device_had_and_has_no_more_is_invalid() -> None:
+    gone = run_of(None, trust="unavailable", counter_reason=Problem("ok", "no_energy_counter", "not supported"))
+    found = judge_energy(gone, BASELINE)
+    assert (found.verdict, found.reason_code, found.value) == (Verdict.INVALID, "energy_vanished", None)
+    assert found.reason == (
+        "the energy of GPU-1 is gone (not supported): baseline A100 night 1 of the same device has one"
+    )
+    other_night = replace(HERE, payload_manifest_sha256="x", protocol="long", environment_class="driver=2")
+    for_another_set = replace(BASELINE, conditions=other_night)
+    assert judge_energy(gone, for_another_set).reason_code == "energy_vanished"
+
+
+@pytest.mark.parametrize(
+    ("run", "baseline"),
+    [
+        ({}, None),
+        ({}, replace(BASELINE, accepted=False)),
+        ({}, replace(BASELINE, conditions=replace(HERE, uuid="GPU-2"))),
+        ({"conditions": replace(HERE, uuid=None)}, replace(BASELINE, conditions=replace(HERE, uuid=None))),
+        ({"conditions": None}, replace(BASELINE, conditions=replace(HERE, uuid=None))),
+    ],
+)
+def test_a_device_that_never_had_energy_as_far_as_anyone_knows_is_unavailable(
+    run: dict[str, object], baseline: EnergyBaseline | None
+) -> None:
     no_counter = Problem("ok", "no_energy_counter", "a CPU has none")
-    assert judge_energy(run_of(None, counter_reason=no_counter), BASELINE).verdict is Verdict.UNAVAILABLE
+    found = judge_energy(run_of(None, trust="unavailable", counter_reason=no_counter, **run), baseline)
+    assert (found.verdict, found.reason_code, found.reason) == (
+        Verdict.UNAVAILABLE,
+        "no_energy_counter",
+        "a CPU has none",
+    )
+
+
+def test_no_usable_round_is_invalid() -> None:
     assert judge_energy(run_of(None, math.nan), BASELINE).reason_code == "no_valid_round"
     assert judge_energy(run_of(), BASELINE).reason_code == "no_rounds"
     lost = Problem("infrastructure_failure", "device_lost", "gone")
