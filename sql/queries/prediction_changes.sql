@@ -1,6 +1,7 @@
 -- Nights on which the predictions of a draw changed
--- Where the hash of the predictions of a draw is another than on the night before on the same board: also a change
--- that brings them back, or that exchanges one wrong answer for another.
+-- Where the hash of the predictions of a draw is another than on the night before on the same board, which may lie a
+-- year before the first one asked for: also a change that brings them back, or that exchanges one wrong answer for
+-- another.
 --
 -- workload (text): what was tested
 \if :{?workload} \else \set workload 'qda' \endif
@@ -21,6 +22,7 @@ WITH hashes AS (
     JOIN device USING (device_id)
     WHERE run.workload = :'workload'
       AND (:'device' = '' OR device.uuid = :'device' OR device.name = :'device')
+      AND run.started_at >= (:'since'::timestamp - interval '1 year') AT TIME ZONE 'UTC'
       AND run.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
       AND run.trigger <> 'import'
       AND v.predictions_int32_sha256 IS NOT NULL
