@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +12,13 @@ import psycopg2
 import pytest
 import yaml
 
+from gpu_tasks.records import Outcome, Reason
 from regression.results.columns import VERDICTS
+from regression.results.loading import load_run
 from regression.results.migrate import VIEWS
 from tests.integration.regression.cookbook_database import cookbook_database
+from tests.integration.regression.databases import Database
+from tests.integration.regression.example_records import run_record, sha256_of
 from tests.support.grafana import FOLDER, Statement, as_sent, dashboard, statements
 
 __all__ = ["cookbook_database"]
@@ -192,6 +197,17 @@ def test_known_answers(reader: Any) -> None:
         (row[0], row[2]) for row in rows_of(reader, "Predictions that disagree", device=("GPU-1",)) if row[2]
     ]
     assert disagreeing == [(datetime(2026, 3, day, 2, tzinfo=UTC), 2) for day in (3, 8)]
+
+
+def test_a_night_without_a_device_is_among_those_that_were_not_ok(database: Database) -> None:
+    record = run_record(device=None, rounds=[], energy_trust="unverified")
+    reason = Reason("no_device", "no GPU answered")
+    record = replace(record, outcome=Outcome.INFRASTRUCTURE_FAILURE, reason=reason)
+    load_run(database.writer, record, sha256_of(record))
+    connection = database.reader.raw_connection()
+    assert rows_of(connection, "Verdicts by month")[0][0] == "2026-11"
+    assert [row[3:5] for row in rows_of(connection, "Nights that were not ok")] == [("not judged", "no_device")]
+    connection.close()
 
 
 def test_energy_that_may_not_be_compared_is_not_drawn(reader: Any) -> None:
