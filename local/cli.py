@@ -97,6 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
     test.add_argument("-k", dest="keyword", metavar="EXPRESSION", help="only tests that match (as pytest's -k)")
     commands.add_parser("doctor", help="what this machine has and lacks")
     commands.add_parser("task", help="run one GPU program by hand: `nightly task --help` lists them")
+    commands.add_parser("schema", help="write sql/schema.sql, what the migrations and views make, for reading")
     pin = commands.add_parser("pin", help="build the kernels and write the hashes of the sources that nights verify")
     pin.add_argument(
         "--explain",

@@ -20,6 +20,7 @@ from local.logs import show_logs
 from local.paths import Home
 from local.questions import asked
 from local.record_commands import command_export, command_import, command_rebuild
+from local.schema import command_schema
 from local.secrets import load
 from local.stack import hold
 from local.upkeep_commands import command_backup, command_restore, command_retention
@@ -35,6 +36,7 @@ __all__ = [
     "command_restore",
     "command_retention",
     "command_run",
+    "command_schema",
     "command_sql",
     "command_status",
     "command_trigger",

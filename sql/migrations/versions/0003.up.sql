@@ -276,7 +276,7 @@ CREATE INDEX run_night_idx ON run (((started_at AT TIME ZONE 'UTC')::date));
 
 CREATE FUNCTION run_is_history() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$
 DECLARE
-    judged_again run := OLD;
+    judged_again record := OLD;
 BEGIN
     judged_again.verdict := NEW.verdict;
     judged_again.exit_code := NEW.exit_code;

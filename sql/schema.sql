@@ -1,0 +1,2561 @@
+-- The results database as the migrations (sql/migrations) and the views (sql/views) make it, for reading.
+-- Written by `./nightly schema`; a test fails when it is not what they make.
+
+CREATE FUNCTION baseline_is_not_withdrawn() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public'
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('baseline', 0));
+    IF EXISTS (
+        SELECT FROM baseline JOIN withdrawal USING (run_id)
+        WHERE run_id = NEW.run_id AND baseline.retired_at IS NULL AND (withdrawal.scope = 'all' OR baseline.for_energy)
+    ) THEN
+        RAISE EXCEPTION 'run %: withdrawn, and a current baseline for what was withdrawn', NEW.run_id
+            USING ERRCODE = 'restrict_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN NULL;
+END $$;
+
+COMMENT ON FUNCTION baseline_is_not_withdrawn() IS 'Refuses a current baseline of what was withdrawn';
+
+CREATE FUNCTION part_of_run_is_history() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public'
+    AS $$
+DECLARE
+    part record := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+BEGIN
+    IF EXISTS (
+        SELECT FROM run WHERE run.run_id = part.run_id AND run.verdict <> 'infrastructure_failure'
+    ) THEN
+        RAISE EXCEPTION 'run %: judged, its record cannot be changed', part.run_id
+            USING ERRCODE = 'restrict_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN part;
+END $$;
+
+COMMENT ON FUNCTION part_of_run_is_history() IS 'Refuses changes of what belongs to a judged run';
+
+CREATE FUNCTION run_is_history() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public'
+    AS $$
+DECLARE
+    judged_again record := OLD;
+BEGIN
+    judged_again.verdict := NEW.verdict;
+    judged_again.exit_code := NEW.exit_code;
+    IF NEW.verdict IS NULL OR NEW IS DISTINCT FROM judged_again THEN
+        RAISE EXCEPTION 'run %: judged %, its record cannot be changed', OLD.run_id, OLD.verdict
+            USING ERRCODE = 'restrict_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN NEW;
+END $$;
+
+COMMENT ON FUNCTION run_is_history() IS 'Refuses changes of a judged run but for its verdict';
+
+CREATE TABLE alembic_version (
+    version_num character varying(32) NOT NULL
+);
+
+COMMENT ON TABLE alembic_version IS 'Version of the schema, kept by the migrations';
+
+COMMENT ON COLUMN alembic_version.version_num IS 'Migration that the database is at';
+
+CREATE TABLE alert (
+    alert_id integer NOT NULL,
+    workload text NOT NULL,
+    device_id integer,
+    metric text NOT NULL,
+    direction text NOT NULL,
+    outcome text NOT NULL,
+    state text NOT NULL,
+    first_run_id uuid,
+    last_run_id uuid,
+    occurrences integer NOT NULL,
+    value double precision,
+    baseline_value double precision,
+    unit text,
+    baseline_id integer,
+    text text NOT NULL,
+    opened_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    acknowledged_by text,
+    acknowledged_at timestamp with time zone,
+    acknowledged_reason text,
+    muted_until timestamp with time zone,
+    resolved_at timestamp with time zone,
+    CONSTRAINT alert_acknowledged_at_check CHECK (((acknowledged_at >= opened_at) AND (acknowledged_at <= muted_until))),
+    CONSTRAINT alert_acknowledged_check CHECK ((num_nulls(acknowledged_by, acknowledged_at, acknowledged_reason) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT alert_acknowledged_reason_check CHECK (((btrim(acknowledged_by) <> ''::text) AND (btrim(acknowledged_reason) <> ''::text))),
+    CONSTRAINT alert_device_id_check CHECK ((device_id > 0)),
+    CONSTRAINT alert_direction_check CHECK ((direction = ANY (ARRAY['lower'::text, 'higher'::text, 'changed'::text, 'missing'::text]))),
+    CONSTRAINT alert_figures_check CHECK (((num_nonnulls(value, baseline_value) = 0) OR (unit IS NOT NULL))),
+    CONSTRAINT alert_finite_check CHECK (((GREATEST(value, baseline_value) < 'Infinity'::double precision) AND (LEAST(value, baseline_value) > '-Infinity'::double precision))),
+    CONSTRAINT alert_last_seen_at_check CHECK ((last_seen_at >= opened_at)),
+    CONSTRAINT alert_life_cycle_check CHECK (
+CASE state
+    WHEN 'open'::text THEN ((acknowledged_at IS NULL) AND (muted_until IS NULL))
+    WHEN 'acknowledged'::text THEN ((acknowledged_at IS NOT NULL) AND (muted_until IS NULL))
+    WHEN 'muted'::text THEN ((acknowledged_at IS NOT NULL) AND (muted_until IS NOT NULL))
+    ELSE ((muted_until IS NULL) OR (acknowledged_at IS NOT NULL))
+END),
+    CONSTRAINT alert_occurrences_check CHECK ((occurrences > 0)),
+    CONSTRAINT alert_outcome_check CHECK ((outcome = ANY (ARRAY['regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT alert_resolved_at_check CHECK ((((state = 'resolved'::text) = (resolved_at IS NOT NULL)) AND (resolved_at >= opened_at))),
+    CONSTRAINT alert_runs_check CHECK (((first_run_id IS NULL) OR (last_run_id IS NOT NULL))),
+    CONSTRAINT alert_state_check CHECK ((state = ANY (ARRAY['open'::text, 'acknowledged'::text, 'muted'::text, 'resolved'::text]))),
+    CONSTRAINT alert_text_check CHECK (((btrim(workload) <> ''::text) AND (btrim(metric) <> ''::text) AND (btrim(text) <> ''::text))),
+    CONSTRAINT alert_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text])))
+);
+
+COMMENT ON TABLE alert IS 'Alerts: at most one that is not resolved a workload, device, metric and direction';
+
+COMMENT ON COLUMN alert.alert_id IS 'Key';
+
+COMMENT ON COLUMN alert.workload IS 'Workload';
+
+COMMENT ON COLUMN alert.device_id IS 'Device; NULL where there was none, as of a missing night';
+
+COMMENT ON COLUMN alert.metric IS 'What went wrong: the metric of a check, or night for one that is missing';
+
+COMMENT ON COLUMN alert.direction IS 'Where the figure went: lower, higher, changed, or missing';
+
+COMMENT ON COLUMN alert.outcome IS 'Class of outcome: regression, invalid_measurement, infrastructure_failure, ...';
+
+COMMENT ON COLUMN alert.state IS 'open, acknowledged, muted (until muted_until) or resolved';
+
+COMMENT ON COLUMN alert.first_run_id IS 'Run that opened it; NULL: no run did';
+
+COMMENT ON COLUMN alert.last_run_id IS 'Latest run that showed it again';
+
+COMMENT ON COLUMN alert.occurrences IS 'Nights that showed it';
+
+COMMENT ON COLUMN alert.value IS 'Latest figure';
+
+COMMENT ON COLUMN alert.baseline_value IS 'Figure of the baseline';
+
+COMMENT ON COLUMN alert.unit IS 'Unit of the two figures';
+
+COMMENT ON COLUMN alert.baseline_id IS 'Baseline compared with';
+
+COMMENT ON COLUMN alert.text IS 'What people are told, as it was last sent';
+
+COMMENT ON COLUMN alert.opened_at IS 'When it was opened (UTC)';
+
+COMMENT ON COLUMN alert.last_seen_at IS 'When it was last seen (UTC)';
+
+COMMENT ON COLUMN alert.acknowledged_by IS 'Who has seen it';
+
+COMMENT ON COLUMN alert.acknowledged_at IS 'When it was acknowledged (UTC)';
+
+COMMENT ON COLUMN alert.acknowledged_reason IS 'What is known of its cause';
+
+COMMENT ON COLUMN alert.muted_until IS 'When its mute ends or ended (UTC)';
+
+COMMENT ON COLUMN alert.resolved_at IS 'When it was resolved (UTC); NULL while it is not';
+
+ALTER TABLE alert ALTER COLUMN alert_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME alert_alert_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE alert_event (
+    alert_event_id integer NOT NULL,
+    alert_id integer NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    event text NOT NULL,
+    author text NOT NULL,
+    text text NOT NULL,
+    run_id uuid,
+    CONSTRAINT alert_event_author_check CHECK ((btrim(author) <> ''::text)),
+    CONSTRAINT alert_event_event_check CHECK ((event = ANY (ARRAY['opened'::text, 'seen_again'::text, 'acknowledged'::text, 'muted'::text, 'mute_ended'::text, 'resolved'::text, 'reopened'::text, 'notified'::text, 'notification_failed'::text])))
+);
+
+COMMENT ON TABLE alert_event IS 'Everything that happened to alerts; rows are added and never changed';
+
+COMMENT ON COLUMN alert_event.alert_event_id IS 'Key, in the order of what happened';
+
+COMMENT ON COLUMN alert_event.alert_id IS 'Alert';
+
+COMMENT ON COLUMN alert_event.at IS 'When it happened (UTC)';
+
+COMMENT ON COLUMN alert_event.event IS 'opened, seen_again, acknowledged, muted, mute_ended, resolved, reopened, notified, ...';
+
+COMMENT ON COLUMN alert_event.author IS 'Who did it, a person or a part of this system';
+
+COMMENT ON COLUMN alert_event.text IS 'What was said, sent, or given as a reason';
+
+COMMENT ON COLUMN alert_event.run_id IS 'Run that caused it';
+
+ALTER TABLE alert_event ALTER COLUMN alert_event_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME alert_event_alert_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE baseline (
+    baseline_id integer NOT NULL,
+    workload text NOT NULL,
+    payload_id integer NOT NULL,
+    device_id integer NOT NULL,
+    protocol text NOT NULL,
+    environment_id integer NOT NULL,
+    environment_class text NOT NULL,
+    run_id uuid NOT NULL,
+    for_agreement boolean NOT NULL,
+    for_time boolean NOT NULL,
+    for_energy boolean NOT NULL,
+    accepted_by text NOT NULL,
+    accepted_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    retired_at timestamp with time zone,
+    energy_trust text NOT NULL,
+    retired_by text,
+    retired_reason text,
+    CONSTRAINT baseline_energy_trust_check CHECK (((NOT for_energy) OR (energy_trust <> 'failed'::text))),
+    CONSTRAINT baseline_purpose_check CHECK ((for_agreement OR for_time OR for_energy)),
+    CONSTRAINT baseline_reason_check CHECK (((btrim(accepted_by) <> ''::text) AND (btrim(reason) <> ''::text))),
+    CONSTRAINT baseline_retired_at_check CHECK ((retired_at >= accepted_at)),
+    CONSTRAINT baseline_retired_by_check CHECK (((retired_by IS NULL) OR (retired_at IS NOT NULL))),
+    CONSTRAINT baseline_retired_check CHECK ((num_nulls(retired_by, retired_reason) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT baseline_retired_reason_check CHECK (((btrim(retired_by) <> ''::text) AND (btrim(retired_reason) <> ''::text)))
+);
+
+COMMENT ON TABLE baseline IS 'Accepted runs that others are compared with; at most one current one a key';
+
+COMMENT ON COLUMN baseline.baseline_id IS 'Key';
+
+COMMENT ON COLUMN baseline.workload IS 'Workload';
+
+COMMENT ON COLUMN baseline.payload_id IS 'Payload';
+
+COMMENT ON COLUMN baseline.device_id IS 'Device';
+
+COMMENT ON COLUMN baseline.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN baseline.environment_id IS 'Environment of the accepted run';
+
+COMMENT ON COLUMN baseline.environment_class IS 'Versions that start a new baseline when they change, of that environment';
+
+COMMENT ON COLUMN baseline.run_id IS 'The accepted run';
+
+COMMENT ON COLUMN baseline.for_agreement IS 'Whether predictions are compared with it (on every device)';
+
+COMMENT ON COLUMN baseline.for_time IS 'Whether times are compared with it (same device only)';
+
+COMMENT ON COLUMN baseline.for_energy IS 'Whether energies are compared with it (same device only)';
+
+COMMENT ON COLUMN baseline.accepted_by IS 'Who accepted it';
+
+COMMENT ON COLUMN baseline.accepted_at IS 'When it was accepted (UTC)';
+
+COMMENT ON COLUMN baseline.reason IS 'Why it was accepted';
+
+COMMENT ON COLUMN baseline.retired_at IS 'When it stopped being current (UTC); NULL while it is';
+
+COMMENT ON COLUMN baseline.energy_trust IS 'Trust in the energy of the accepted run';
+
+COMMENT ON COLUMN baseline.retired_by IS 'Who ended it; NULL while it is current, and for those of the first versions';
+
+COMMENT ON COLUMN baseline.retired_reason IS 'Why it was ended';
+
+ALTER TABLE baseline ALTER COLUMN baseline_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME baseline_baseline_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE device (
+    device_id integer NOT NULL,
+    kind text NOT NULL,
+    uuid text NOT NULL,
+    name text NOT NULL,
+    memory_total_bytes bigint,
+    multiprocessors integer,
+    compute_capability text,
+    CONSTRAINT device_compute_capability_check CHECK ((compute_capability ~ '^[0-9]+[.][0-9]+$'::text)),
+    CONSTRAINT device_kind_check CHECK ((kind = ANY (ARRAY['cuda'::text, 'emulated'::text, 'reference'::text, 'simulated'::text]))),
+    CONSTRAINT device_names_check CHECK (((btrim(uuid) <> ''::text) AND (btrim(name) <> ''::text))),
+    CONSTRAINT device_size_check CHECK ((LEAST(memory_total_bytes, (multiprocessors)::bigint) > 0))
+);
+
+COMMENT ON TABLE device IS 'Devices that runs were made on, one row a board and model';
+
+COMMENT ON COLUMN device.device_id IS 'Key';
+
+COMMENT ON COLUMN device.kind IS 'cuda, emulated, reference or simulated; figures are never compared across kinds';
+
+COMMENT ON COLUMN device.uuid IS 'Identity of one board (of one machine, for a CPU device)';
+
+COMMENT ON COLUMN device.name IS 'Model name as the driver gives it';
+
+COMMENT ON COLUMN device.memory_total_bytes IS 'Memory in bytes, as first seen';
+
+COMMENT ON COLUMN device.multiprocessors IS 'Number of streaming multiprocessors, as first seen';
+
+COMMENT ON COLUMN device.compute_capability IS 'CUDA compute capability, for example 8.0, as first seen';
+
+CREATE TABLE payload (
+    payload_id integer NOT NULL,
+    name text NOT NULL,
+    manifest_sha256 text NOT NULL,
+    CONSTRAINT payload_manifest_sha256_check CHECK ((manifest_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT payload_name_check CHECK ((name ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text))
+);
+
+COMMENT ON TABLE payload IS 'Named sets of frozen draws';
+
+COMMENT ON COLUMN payload.payload_id IS 'Key';
+
+COMMENT ON COLUMN payload.name IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN payload.manifest_sha256 IS 'sha256 of its manifest';
+
+CREATE TABLE run (
+    run_id uuid NOT NULL,
+    dag_id text NOT NULL,
+    dag_run_id text NOT NULL,
+    workload text NOT NULL,
+    trigger text NOT NULL,
+    logical_date timestamp with time zone,
+    device_id integer,
+    environment_id integer,
+    source_state_id integer,
+    payload_id integer,
+    protocol text NOT NULL,
+    params jsonb NOT NULL,
+    label text,
+    note text,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    started_at timestamp with time zone NOT NULL,
+    completed_at timestamp with time zone,
+    energy_trust text NOT NULL,
+    energy_trust_reason text,
+    kernel_variant text,
+    kernel_ptx_sha256 text,
+    draws_expected integer NOT NULL,
+    draws_validated integer NOT NULL,
+    total integer,
+    agreed integer,
+    device_correct integer,
+    reference_correct integer,
+    all_replays_equal_eager boolean,
+    rounds_expected integer NOT NULL,
+    rounds_valid integer NOT NULL,
+    cuda_ms_median double precision,
+    wall_ms_median double precision,
+    gross_mj_median double precision,
+    adjusted_mj_median double precision,
+    adjusted_mj_min double precision,
+    adjusted_mj_max double precision,
+    adjusted_mj_sample_sd double precision,
+    negative_adjusted_rounds integer,
+    provenance jsonb NOT NULL,
+    verdict text,
+    exit_code smallint,
+    record_sha256 text NOT NULL,
+    loaded_at timestamp with time zone DEFAULT now() NOT NULL,
+    reference_joules_per_1e12_operations double precision,
+    inject text,
+    seed bigint,
+    CONSTRAINT run_adjusted_mj_check CHECK ((num_nulls(adjusted_mj_median, adjusted_mj_min, adjusted_mj_max, negative_adjusted_rounds) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT run_adjusted_mj_median_check CHECK (((adjusted_mj_median >= adjusted_mj_min) AND (adjusted_mj_median <= adjusted_mj_max))),
+    CONSTRAINT run_adjusted_mj_sample_sd_check CHECK ((adjusted_mj_sample_sd >= (0)::double precision)),
+    CONSTRAINT run_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
+    CONSTRAINT run_completed_at_check CHECK ((completed_at >= started_at)),
+    CONSTRAINT run_device_correct_check CHECK (((device_correct >= 0) AND (device_correct <= total))),
+    CONSTRAINT run_draws_validated_check CHECK (((draws_validated >= 0) AND (draws_validated <= draws_expected))),
+    CONSTRAINT run_energy_trust_check CHECK ((energy_trust = ANY (ARRAY['verified'::text, 'failed'::text, 'unverified'::text, 'unavailable'::text]))),
+    CONSTRAINT run_exit_code_check CHECK ((((exit_code >= 0) AND (exit_code <= 5)) AND ((verdict IS NULL) = (exit_code IS NULL)))),
+    CONSTRAINT run_finite_check CHECK (((GREATEST(cuda_ms_median, wall_ms_median, gross_mj_median, adjusted_mj_median, adjusted_mj_min, adjusted_mj_max, adjusted_mj_sample_sd, reference_joules_per_1e12_operations) < 'Infinity'::double precision) AND (LEAST(cuda_ms_median, wall_ms_median, gross_mj_median, adjusted_mj_median, adjusted_mj_min, adjusted_mj_max, adjusted_mj_sample_sd, reference_joules_per_1e12_operations) > '-Infinity'::double precision))),
+    CONSTRAINT run_gross_mj_median_check CHECK ((gross_mj_median >= (0)::double precision)),
+    CONSTRAINT run_inject_check CHECK (((inject IS NULL) OR ((btrim(inject) <> ''::text) AND (seed IS NOT NULL)))),
+    CONSTRAINT run_kernel_ptx_sha256_check CHECK ((kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT run_names_check CHECK (((btrim(dag_id) <> ''::text) AND (btrim(dag_run_id) <> ''::text) AND (btrim(workload) <> ''::text))),
+    CONSTRAINT run_negative_adjusted_rounds_check CHECK (((negative_adjusted_rounds >= 0) AND (negative_adjusted_rounds <= rounds_valid))),
+    CONSTRAINT run_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT run_params_object_check CHECK ((jsonb_typeof(params) = 'object'::text)),
+    CONSTRAINT run_protocol_check CHECK ((protocol = ANY (ARRAY['classic'::text, 'audited'::text, 'interleaved'::text, 'trial'::text]))),
+    CONSTRAINT run_provenance_object_check CHECK ((jsonb_typeof(provenance) = 'object'::text)),
+    CONSTRAINT run_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT run_record_sha256_check CHECK ((record_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT run_reference_correct_check CHECK (((reference_correct >= 0) AND (reference_correct <= total))),
+    CONSTRAINT run_rounds_valid_check CHECK (((rounds_valid >= 0) AND (rounds_valid <= rounds_expected))),
+    CONSTRAINT run_seed_check CHECK ((seed >= 0)),
+    CONSTRAINT run_times_check CHECK ((LEAST(cuda_ms_median, wall_ms_median) > (0)::double precision)),
+    CONSTRAINT run_trigger_check CHECK ((trigger = ANY (ARRAY['scheduled'::text, 'manual'::text, 'backfill'::text, 'import'::text]))),
+    CONSTRAINT run_verdict_check CHECK ((verdict = ANY (ARRAY['ok'::text, 'inconclusive'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT run_verdict_exit_code_check CHECK ((exit_code =
+CASE verdict
+    WHEN 'inconclusive'::text THEN 0
+    WHEN 'ok'::text THEN 0
+    WHEN 'regression'::text THEN 1
+    WHEN 'bad_input'::text THEN 2
+    WHEN 'invalid_measurement'::text THEN 3
+    WHEN 'verification_mismatch'::text THEN 4
+    WHEN 'infrastructure_failure'::text THEN 5
+    ELSE NULL::integer
+END))
+);
+
+COMMENT ON TABLE run IS 'Runs: one row a night, a manual run, a backfill or an imported record';
+
+COMMENT ON COLUMN run.run_id IS 'Key; derived from dag_id and dag_run_id';
+
+COMMENT ON COLUMN run.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN run.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN run.workload IS 'What was tested, for example qda';
+
+COMMENT ON COLUMN run.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN run.logical_date IS 'Airflow logical date (UTC)';
+
+COMMENT ON COLUMN run.device_id IS 'Device; NULL when none could be chosen';
+
+COMMENT ON COLUMN run.environment_id IS 'Environment of the GPU tasks';
+
+COMMENT ON COLUMN run.source_state_id IS 'Pinned sources found';
+
+COMMENT ON COLUMN run.payload_id IS 'Frozen draws used';
+
+COMMENT ON COLUMN run.protocol IS 'Measurement protocol, for example classic';
+
+COMMENT ON COLUMN run.params IS 'The request as accepted, all parameters with defaults filled in';
+
+COMMENT ON COLUMN run.label IS 'Short name given by whoever triggered the run';
+
+COMMENT ON COLUMN run.note IS 'Free text given by whoever triggered the run';
+
+COMMENT ON COLUMN run.outcome IS 'Worst class of outcome of its tasks, before any comparison with a baseline';
+
+COMMENT ON COLUMN run.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN run.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN run.started_at IS 'When the run began: when its request was accepted (UTC)';
+
+COMMENT ON COLUMN run.completed_at IS 'When the last of its parts was recorded (UTC)';
+
+COMMENT ON COLUMN run.energy_trust IS 'verified (every telemetry gate passed), failed (one did not), unverified (one was not made or could not be checked) or unavailable (no counter)';
+
+COMMENT ON COLUMN run.energy_trust_reason IS 'Why the energy is not verified';
+
+COMMENT ON COLUMN run.kernel_variant IS 'Variant of the kernels that ran';
+
+COMMENT ON COLUMN run.kernel_ptx_sha256 IS 'sha256 of the PTX that ran; NULL where the device runs none';
+
+COMMENT ON COLUMN run.draws_expected IS 'Draws asked for';
+
+COMMENT ON COLUMN run.draws_validated IS 'Draws with a result';
+
+COMMENT ON COLUMN run.total IS 'Predictions made over all validated draws';
+
+COMMENT ON COLUMN run.agreed IS 'Predictions equal to the frozen ones';
+
+COMMENT ON COLUMN run.device_correct IS 'Predictions of the device equal to the true label';
+
+COMMENT ON COLUMN run.reference_correct IS 'Frozen predictions equal to the true label';
+
+COMMENT ON COLUMN run.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run';
+
+COMMENT ON COLUMN run.rounds_expected IS 'Measurement rounds asked for';
+
+COMMENT ON COLUMN run.rounds_valid IS 'Rounds whose figures may be used';
+
+COMMENT ON COLUMN run.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN run.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN run.gross_mj_median IS 'Median energy a replay with idle energy, over valid rounds, mJ';
+
+COMMENT ON COLUMN run.adjusted_mj_median IS 'Median energy a replay without idle energy, over valid rounds, mJ';
+
+COMMENT ON COLUMN run.adjusted_mj_min IS 'Smallest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN run.adjusted_mj_max IS 'Largest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN run.adjusted_mj_sample_sd IS 'Sample standard deviation (n-1) of the adjusted energy, mJ a replay';
+
+COMMENT ON COLUMN run.negative_adjusted_rounds IS 'Valid rounds with a negative adjusted energy';
+
+COMMENT ON COLUMN run.provenance IS 'Where the record comes from, when not from a run of this system';
+
+COMMENT ON COLUMN run.verdict IS 'Verdict of the run; NULL until it was judged';
+
+COMMENT ON COLUMN run.exit_code IS 'Exit status that goes with the verdict: 0 to 5';
+
+COMMENT ON COLUMN run.record_sha256 IS 'sha256 of the record file that the row was loaded from';
+
+COMMENT ON COLUMN run.loaded_at IS 'When the record was loaded (UTC)';
+
+COMMENT ON COLUMN run.reference_joules_per_1e12_operations IS 'Energy of the reference load, mean of before and after the rounds, J per 10^12 operations';
+
+COMMENT ON COLUMN run.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN run.seed IS 'Seed of what was random in the measurement; NULL where the request has none';
+
+CREATE VIEW baseline_current AS
+ SELECT baseline.workload,
+    payload.name AS payload,
+    device.name AS device,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    baseline.protocol,
+    baseline.environment_class,
+    baseline.for_agreement,
+    baseline.for_time,
+    baseline.for_energy,
+    run.agreed,
+    run.total,
+    run.adjusted_mj_median,
+    run.adjusted_mj_min,
+    run.adjusted_mj_max,
+    run.cuda_ms_median,
+    run.energy_trust,
+    baseline.accepted_by,
+    baseline.accepted_at,
+    baseline.reason,
+    run.started_at AS run_started_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id,
+    baseline.baseline_id
+   FROM (((baseline
+     JOIN run ON ((run.run_id = baseline.run_id)))
+     JOIN device ON ((device.device_id = baseline.device_id)))
+     JOIN payload ON ((payload.payload_id = baseline.payload_id)))
+  WHERE (baseline.retired_at IS NULL);
+
+COMMENT ON VIEW baseline_current IS 'Baselines that runs are compared with now';
+
+COMMENT ON COLUMN baseline_current.workload IS 'Workload';
+
+COMMENT ON COLUMN baseline_current.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN baseline_current.device IS 'Model name of the device';
+
+COMMENT ON COLUMN baseline_current.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN baseline_current.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN baseline_current.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN baseline_current.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN baseline_current.for_agreement IS 'Whether predictions are compared with it (on every device)';
+
+COMMENT ON COLUMN baseline_current.for_time IS 'Whether times are compared with it (same device only)';
+
+COMMENT ON COLUMN baseline_current.for_energy IS 'Whether energies are compared with it (same device only)';
+
+COMMENT ON COLUMN baseline_current.agreed IS 'Predictions of the accepted run equal to the frozen ones';
+
+COMMENT ON COLUMN baseline_current.total IS 'Predictions of the accepted run';
+
+COMMENT ON COLUMN baseline_current.adjusted_mj_median IS 'Median adjusted energy of the accepted run, mJ a replay';
+
+COMMENT ON COLUMN baseline_current.adjusted_mj_min IS 'Lower edge of its round spread, mJ a replay';
+
+COMMENT ON COLUMN baseline_current.adjusted_mj_max IS 'Upper edge of its round spread, mJ a replay';
+
+COMMENT ON COLUMN baseline_current.cuda_ms_median IS 'Median CUDA-event time of the accepted run, ms a replay';
+
+COMMENT ON COLUMN baseline_current.energy_trust IS 'Whether the energy of the accepted run is verified';
+
+COMMENT ON COLUMN baseline_current.accepted_by IS 'Who accepted it';
+
+COMMENT ON COLUMN baseline_current.accepted_at IS 'When it was accepted (UTC)';
+
+COMMENT ON COLUMN baseline_current.reason IS 'Why it was accepted';
+
+COMMENT ON COLUMN baseline_current.run_started_at IS 'When the accepted run was made (UTC)';
+
+COMMENT ON COLUMN baseline_current.dag_id IS 'DAG of the accepted run';
+
+COMMENT ON COLUMN baseline_current.dag_run_id IS 'DAG run of the accepted run';
+
+COMMENT ON COLUMN baseline_current.run_id IS 'The accepted run';
+
+COMMENT ON COLUMN baseline_current.baseline_id IS 'Key';
+
+CREATE TABLE check_result (
+    run_id uuid NOT NULL,
+    check_name text NOT NULL,
+    step smallint NOT NULL,
+    verdict text NOT NULL,
+    metric text NOT NULL,
+    unit text NOT NULL,
+    value double precision,
+    baseline_value double precision,
+    baseline_low double precision,
+    baseline_high double precision,
+    direction text,
+    reason_code text NOT NULL,
+    reason text NOT NULL,
+    details jsonb NOT NULL,
+    baseline_id integer,
+    checked_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT check_result_baseline_spread_check CHECK ((baseline_low <= baseline_high)),
+    CONSTRAINT check_result_details_object_check CHECK ((jsonb_typeof(details) = 'object'::text)),
+    CONSTRAINT check_result_direction_check CHECK ((direction = ANY (ARRAY['lower'::text, 'higher'::text, 'changed'::text]))),
+    CONSTRAINT check_result_finite_check CHECK (((GREATEST(value, baseline_value, baseline_low, baseline_high) < 'Infinity'::double precision) AND (LEAST(value, baseline_value, baseline_low, baseline_high) > '-Infinity'::double precision))),
+    CONSTRAINT check_result_step_check CHECK ((step >= 0)),
+    CONSTRAINT check_result_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text]))),
+    CONSTRAINT check_result_verdict_check CHECK ((verdict = ANY (ARRAY['ok'::text, 'regressed'::text, 'improved'::text, 'inconclusive'::text, 'invalid'::text, 'unavailable'::text])))
+);
+
+COMMENT ON TABLE check_result IS 'Verdicts of the checks of each run';
+
+COMMENT ON COLUMN check_result.run_id IS 'Run';
+
+COMMENT ON COLUMN check_result.check_name IS 'agreement, energy, ...';
+
+COMMENT ON COLUMN check_result.step IS '0: first look; 1 and later: after confirmation rounds';
+
+COMMENT ON COLUMN check_result.verdict IS 'ok, regressed, improved, inconclusive, invalid or unavailable';
+
+COMMENT ON COLUMN check_result.metric IS 'What was compared';
+
+COMMENT ON COLUMN check_result.unit IS 'Unit of the figures';
+
+COMMENT ON COLUMN check_result.value IS 'Figure of this run';
+
+COMMENT ON COLUMN check_result.baseline_value IS 'Figure of the baseline';
+
+COMMENT ON COLUMN check_result.baseline_low IS 'Lower edge of the baseline''s spread';
+
+COMMENT ON COLUMN check_result.baseline_high IS 'Upper edge of the baseline''s spread';
+
+COMMENT ON COLUMN check_result.direction IS 'Where the figure went: lower, higher or changed';
+
+COMMENT ON COLUMN check_result.reason_code IS 'Documented snake_case word for the verdict''s reason';
+
+COMMENT ON COLUMN check_result.reason IS 'One line for people';
+
+COMMENT ON COLUMN check_result.details IS 'Everything else the check found';
+
+COMMENT ON COLUMN check_result.baseline_id IS 'Baseline compared with';
+
+COMMENT ON COLUMN check_result.checked_at IS 'When the check ran (UTC)';
+
+ALTER TABLE device ALTER COLUMN device_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME device_device_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE environment (
+    environment_id integer NOT NULL,
+    fingerprint_sha256 text NOT NULL,
+    environment_class text NOT NULL,
+    python text NOT NULL,
+    platform text NOT NULL,
+    driver text,
+    cuda text,
+    packages jsonb NOT NULL,
+    CONSTRAINT environment_fingerprint_sha256_check CHECK ((fingerprint_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT environment_packages_object_check CHECK ((jsonb_typeof(packages) = 'object'::text))
+);
+
+COMMENT ON TABLE environment IS 'Software environments that runs were made in, one row a distinct set of versions';
+
+COMMENT ON COLUMN environment.environment_id IS 'Key';
+
+COMMENT ON COLUMN environment.fingerprint_sha256 IS 'sha256 of the canonical JSON of all fields below';
+
+COMMENT ON COLUMN environment.environment_class IS 'Versions that start a new baseline when they change: driver, CUDA and torch; without any, Python and numpy';
+
+COMMENT ON COLUMN environment.python IS 'Version of the interpreter of the GPU tasks';
+
+COMMENT ON COLUMN environment.platform IS 'Operating system and machine';
+
+COMMENT ON COLUMN environment.driver IS 'Version of the GPU driver';
+
+COMMENT ON COLUMN environment.cuda IS 'Version of CUDA';
+
+COMMENT ON COLUMN environment.packages IS 'Installed packages: name to version';
+
+CREATE TABLE source_state (
+    source_state_id integer NOT NULL,
+    fingerprint_sha256 text NOT NULL,
+    sources_sha256 text,
+    sources jsonb NOT NULL,
+    CONSTRAINT source_state_fingerprint_sha256_check CHECK ((fingerprint_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT source_state_sources_object_check CHECK ((jsonb_typeof(sources) = 'object'::text)),
+    CONSTRAINT source_state_sources_sha256_check CHECK ((sources_sha256 ~ '^[0-9a-f]{64}$'::text))
+);
+
+COMMENT ON TABLE source_state IS 'States of the pinned sources (GPU programs and kernels) that runs were made with';
+
+COMMENT ON COLUMN source_state.source_state_id IS 'Key';
+
+COMMENT ON COLUMN source_state.fingerprint_sha256 IS 'sha256 of the canonical JSON of the two fields below';
+
+COMMENT ON COLUMN source_state.sources_sha256 IS 'sha256 of the file of pinned source hashes';
+
+COMMENT ON COLUMN source_state.sources IS 'Every pinned source file: path to the sha256 found';
+
+CREATE TABLE telemetry (
+    run_id uuid NOT NULL,
+    moment text NOT NULL,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    energy_reason_code text,
+    energy_reason_message text,
+    tick_period_s double precision,
+    read_latency_s double precision,
+    idle_power_w double precision,
+    idle_slope_w_per_s double precision,
+    idle_walk_w_per_sqrt_s double precision,
+    reference_size integer,
+    reference_repeats integer,
+    reference_operations double precision,
+    reference_duration_s double precision,
+    reference_energy_j double precision,
+    reference_idle_w double precision,
+    reference_above_idle_w double precision,
+    reference_joules_per_1e12_operations double precision,
+    reference_tera_operations_per_s double precision,
+    reference_largest_error double precision,
+    reference_result_verified boolean,
+    readings jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    reference_low_duty_joules_per_1e12_operations double precision,
+    power_limit_w double precision GENERATED ALWAYS AS ((((readings -> 'state_before'::text) ->> 'power_limit_w'::text))::double precision) STORED,
+    CONSTRAINT telemetry_errors_check CHECK ((LEAST(reference_largest_error, idle_walk_w_per_sqrt_s) >= (0)::double precision)),
+    CONSTRAINT telemetry_finite_check CHECK (((GREATEST(tick_period_s, read_latency_s, idle_power_w, idle_slope_w_per_s, idle_walk_w_per_sqrt_s, reference_operations, reference_duration_s, reference_energy_j, reference_idle_w, reference_above_idle_w, reference_joules_per_1e12_operations, reference_tera_operations_per_s, reference_largest_error, reference_low_duty_joules_per_1e12_operations, power_limit_w) < 'Infinity'::double precision) AND (LEAST(tick_period_s, read_latency_s, idle_power_w, idle_slope_w_per_s, idle_walk_w_per_sqrt_s, reference_operations, reference_duration_s, reference_energy_j, reference_idle_w, reference_above_idle_w, reference_joules_per_1e12_operations, reference_tera_operations_per_s, reference_largest_error, reference_low_duty_joules_per_1e12_operations, power_limit_w) > '-Infinity'::double precision))),
+    CONSTRAINT telemetry_idle_complete_check CHECK ((num_nulls(idle_power_w, idle_slope_w_per_s, idle_walk_w_per_sqrt_s) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT telemetry_moment_check CHECK ((moment = ANY (ARRAY['before'::text, 'after'::text]))),
+    CONSTRAINT telemetry_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT telemetry_power_limit_w_check CHECK ((power_limit_w > (0)::double precision)),
+    CONSTRAINT telemetry_read_latency_s_check CHECK ((read_latency_s >= (0)::double precision)),
+    CONSTRAINT telemetry_readings_object_check CHECK ((jsonb_typeof(readings) = 'object'::text)),
+    CONSTRAINT telemetry_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT telemetry_reference_complete_check CHECK ((num_nulls(reference_size, reference_repeats, reference_operations, reference_duration_s, reference_energy_j, reference_idle_w, reference_above_idle_w, reference_joules_per_1e12_operations, reference_tera_operations_per_s, reference_largest_error, reference_result_verified) = ANY (ARRAY[0, 11]))),
+    CONSTRAINT telemetry_reference_size_check CHECK ((LEAST(reference_size, reference_repeats) > 0)),
+    CONSTRAINT telemetry_reference_work_check CHECK ((LEAST(reference_operations, reference_duration_s, reference_tera_operations_per_s) > (0)::double precision)),
+    CONSTRAINT telemetry_tick_period_s_check CHECK ((tick_period_s > (0)::double precision))
+);
+
+COMMENT ON TABLE telemetry IS 'The energy sensor before and after the rounds: a known load, the properties of the counter';
+
+COMMENT ON COLUMN telemetry.run_id IS 'Run';
+
+COMMENT ON COLUMN telemetry.moment IS 'before or after the rounds';
+
+COMMENT ON COLUMN telemetry.outcome IS 'Class of outcome';
+
+COMMENT ON COLUMN telemetry.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN telemetry.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN telemetry.energy_reason_code IS 'Why the device has no energy to look at: documented snake_case word';
+
+COMMENT ON COLUMN telemetry.energy_reason_message IS 'Why the device has no energy to look at: one line';
+
+COMMENT ON COLUMN telemetry.tick_period_s IS 'Update period of the energy counter as measured, s';
+
+COMMENT ON COLUMN telemetry.read_latency_s IS 'Duration of one reading of the counter, s';
+
+COMMENT ON COLUMN telemetry.idle_power_w IS 'Mean power of a long idle stretch, context present, W';
+
+COMMENT ON COLUMN telemetry.idle_slope_w_per_s IS 'Steady slope of the idle power, W/s';
+
+COMMENT ON COLUMN telemetry.idle_walk_w_per_sqrt_s IS 'Random walk of the idle power, W a root of s';
+
+COMMENT ON COLUMN telemetry.reference_size IS 'Reference load: n of its n x n x n matrix product';
+
+COMMENT ON COLUMN telemetry.reference_repeats IS 'Reference load: products made';
+
+COMMENT ON COLUMN telemetry.reference_operations IS 'Reference load: operations of all of them';
+
+COMMENT ON COLUMN telemetry.reference_duration_s IS 'Reference load: time it took, s';
+
+COMMENT ON COLUMN telemetry.reference_energy_j IS 'Reference load: energy by the counter, J';
+
+COMMENT ON COLUMN telemetry.reference_idle_w IS 'Reference load: idle power that was taken off, W';
+
+COMMENT ON COLUMN telemetry.reference_above_idle_w IS 'Reference load: power above idle, W';
+
+COMMENT ON COLUMN telemetry.reference_joules_per_1e12_operations IS 'Reference load: energy above idle, J per 10^12 operations';
+
+COMMENT ON COLUMN telemetry.reference_tera_operations_per_s IS 'Reference load: 10^12 operations a second';
+
+COMMENT ON COLUMN telemetry.reference_largest_error IS 'Reference load: largest relative error of the elements checked';
+
+COMMENT ON COLUMN telemetry.reference_result_verified IS 'Reference load: whether its result is right';
+
+COMMENT ON COLUMN telemetry.readings IS 'States of the GPU before and after, counter steps and wander of the idle stretch';
+
+COMMENT ON COLUMN telemetry.created_at IS 'When its record was written (UTC)';
+
+COMMENT ON COLUMN telemetry.reference_low_duty_joules_per_1e12_operations IS 'The same products with pauses between them: energy above idle, J per 10^12 operations; NULL: not made';
+
+COMMENT ON COLUMN telemetry.power_limit_w IS 'Power limit of the GPU before it, W; NULL: not known (taken from readings)';
+
+CREATE VIEW environment_changes AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    change.what,
+    change.from_value,
+    change.to_value,
+    change.detail,
+    ((previous.started_at AT TIME ZONE 'UTC'::text))::date AS previous_night,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id,
+    previous.run_id AS previous_run_id
+   FROM ((((((run
+     JOIN device ON ((device.device_id = run.device_id)))
+     JOIN environment found ON ((found.environment_id = run.environment_id)))
+     LEFT JOIN telemetry ON (((telemetry.run_id = run.run_id) AND (telemetry.moment = 'before'::text))))
+     CROSS JOIN LATERAL ( SELECT earlier.run_id,
+            earlier.started_at,
+            earlier.environment_id,
+                CASE
+                    WHEN (run.source_state_id IS NOT NULL) THEN COALESCE(earlier.source_state_id, ( SELECT known.source_state_id
+                       FROM run known
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.source_state_id IS NOT NULL))
+                      ORDER BY known.started_at DESC, known.run_id DESC
+                     LIMIT 1))
+                    ELSE NULL::integer
+                END AS source_state_id,
+                CASE
+                    WHEN (run.payload_id IS NOT NULL) THEN COALESCE(earlier.payload_id, ( SELECT known.payload_id
+                       FROM run known
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.payload_id IS NOT NULL))
+                      ORDER BY known.started_at DESC, known.run_id DESC
+                     LIMIT 1))
+                    ELSE NULL::integer
+                END AS payload_id,
+                CASE
+                    WHEN (run.kernel_variant IS NOT NULL) THEN COALESCE((earlier.kernel_variant || COALESCE((' '::text || earlier.kernel_ptx_sha256), ''::text)), ( SELECT (known.kernel_variant || COALESCE((' '::text || known.kernel_ptx_sha256), ''::text))
+                       FROM run known
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.kernel_variant IS NOT NULL))
+                      ORDER BY known.started_at DESC, known.run_id DESC
+                     LIMIT 1))
+                    ELSE NULL::text
+                END AS kernel,
+                CASE
+                    WHEN (telemetry.power_limit_w IS NOT NULL) THEN COALESCE(( SELECT earlier_telemetry.power_limit_w
+                       FROM telemetry earlier_telemetry
+                      WHERE ((earlier_telemetry.run_id = earlier.run_id) AND (earlier_telemetry.moment = 'before'::text))), ( SELECT known_telemetry.power_limit_w
+                       FROM (run known
+                         JOIN telemetry known_telemetry ON (((known_telemetry.run_id = known.run_id) AND (known_telemetry.moment = 'before'::text))))
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known_telemetry.power_limit_w IS NOT NULL))
+                      ORDER BY known.started_at DESC, known.run_id DESC
+                     LIMIT 1))
+                    ELSE NULL::double precision
+                END AS power_limit_w
+           FROM run earlier
+          WHERE ((earlier.workload = run.workload) AND (earlier.device_id = run.device_id) AND (earlier.environment_id IS NOT NULL) AND (ROW(earlier.started_at, earlier.run_id) < ROW(run.started_at, run.run_id)))
+          ORDER BY earlier.started_at DESC, earlier.run_id DESC
+         LIMIT 1) previous)
+     JOIN environment expected ON ((expected.environment_id = previous.environment_id)))
+     CROSS JOIN LATERAL ( SELECT version.what,
+            version.from_value,
+            version.to_value,
+            NULL::text AS detail
+           FROM ( VALUES ('driver'::text,expected.driver,found.driver), ('cuda'::text,expected.cuda,found.cuda), ('python'::text,expected.python,found.python), ('platform'::text,expected.platform,found.platform)) version(what, from_value, to_value)
+          WHERE ((previous.environment_id <> run.environment_id) AND (version.from_value IS DISTINCT FROM version.to_value))
+        UNION ALL
+         SELECT name,
+            old.version,
+            new.version,
+            NULL::text
+           FROM (jsonb_each_text(expected.packages) old(name, version)
+             FULL JOIN jsonb_each_text(found.packages) new(name, version) USING (name))
+          WHERE ((previous.environment_id <> run.environment_id) AND (old.version IS DISTINCT FROM new.version))
+        UNION ALL
+         SELECT 'sources'::text,
+            old.fingerprint_sha256,
+            new.fingerprint_sha256,
+            ( SELECT string_agg(COALESCE(was.path, is_now.path), ', '::text ORDER BY COALESCE(was.path, is_now.path)) AS string_agg
+                   FROM (jsonb_each_text(old.sources) was(path, sha256)
+                     FULL JOIN jsonb_each_text(new.sources) is_now(path, sha256) USING (path))
+                  WHERE (was.sha256 IS DISTINCT FROM is_now.sha256)) AS string_agg
+           FROM source_state old,
+            source_state new
+          WHERE ((previous.source_state_id <> run.source_state_id) AND (old.source_state_id = previous.source_state_id) AND (new.source_state_id = run.source_state_id))
+        UNION ALL
+         SELECT 'payload'::text,
+            ((old.name || ' '::text) || old.manifest_sha256),
+            ((new.name || ' '::text) || new.manifest_sha256),
+            NULL::text
+           FROM payload old,
+            payload new
+          WHERE ((previous.payload_id <> run.payload_id) AND (old.payload_id = previous.payload_id) AND (new.payload_id = run.payload_id))
+        UNION ALL
+         SELECT 'kernel'::text,
+            previous.kernel,
+            (run.kernel_variant || COALESCE((' '::text || run.kernel_ptx_sha256), ''::text)),
+            NULL::text
+          WHERE (previous.kernel <> (run.kernel_variant || COALESCE((' '::text || run.kernel_ptx_sha256), ''::text)))
+        UNION ALL
+         SELECT 'power_limit_w'::text,
+            (previous.power_limit_w)::text AS power_limit_w,
+            (telemetry.power_limit_w)::text AS power_limit_w,
+            NULL::text
+          WHERE (previous.power_limit_w <> telemetry.power_limit_w)) change);
+
+COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device';
+
+COMMENT ON COLUMN environment_changes.night IS 'Date in UTC on which the first run with the new value began';
+
+COMMENT ON COLUMN environment_changes.workload IS 'What was tested';
+
+COMMENT ON COLUMN environment_changes.device IS 'Model name of the device';
+
+COMMENT ON COLUMN environment_changes.what IS 'driver, cuda, python, platform, the name of a package, sources, payload, kernel or power_limit_w';
+
+COMMENT ON COLUMN environment_changes.from_value IS 'Value in the previous run; NULL: there was none';
+
+COMMENT ON COLUMN environment_changes.to_value IS 'Value in this run; NULL: there is none';
+
+COMMENT ON COLUMN environment_changes.detail IS 'For sources: the files that differ';
+
+COMMENT ON COLUMN environment_changes.previous_night IS 'Date in UTC on which the previous run began';
+
+COMMENT ON COLUMN environment_changes.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN environment_changes.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN environment_changes.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN environment_changes.started_at IS 'When the run began (UTC)';
+
+COMMENT ON COLUMN environment_changes.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN environment_changes.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN environment_changes.run_id IS 'Key of the run in every table';
+
+COMMENT ON COLUMN environment_changes.previous_run_id IS 'Latest earlier run of the workload on the device whose environment is known';
+
+ALTER TABLE environment ALTER COLUMN environment_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME environment_environment_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE run_energy (
+    run_id uuid NOT NULL,
+    figure text NOT NULL,
+    subject text NOT NULL,
+    rounds integer NOT NULL,
+    median_mj double precision NOT NULL,
+    min_mj double precision NOT NULL,
+    max_mj double precision NOT NULL,
+    sample_sd_mj double precision,
+    detectable_mj double precision,
+    per_reference_load double precision,
+    CONSTRAINT run_energy_detectable_mj_check CHECK ((detectable_mj >= (0)::double precision)),
+    CONSTRAINT run_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text]))),
+    CONSTRAINT run_energy_finite_check CHECK (((GREATEST(median_mj, min_mj, max_mj, sample_sd_mj, detectable_mj, per_reference_load) < 'Infinity'::double precision) AND (LEAST(median_mj, min_mj, max_mj, sample_sd_mj, detectable_mj, per_reference_load) > '-Infinity'::double precision))),
+    CONSTRAINT run_energy_median_mj_check CHECK (((median_mj >= min_mj) AND (median_mj <= max_mj))),
+    CONSTRAINT run_energy_rounds_check CHECK ((rounds > 0)),
+    CONSTRAINT run_energy_sample_sd_mj_check CHECK ((sample_sd_mj >= (0)::double precision)),
+    CONSTRAINT run_energy_spread_check CHECK (((rounds > 1) = (sample_sd_mj IS NOT NULL))),
+    CONSTRAINT run_energy_subject_check CHECK ((btrim(subject) <> ''::text))
+);
+
+COMMENT ON TABLE run_energy IS 'Energy of a replay over the valid rounds of a run, one row a figure';
+
+COMMENT ON COLUMN run_energy.run_id IS 'Run';
+
+COMMENT ON COLUMN run_energy.figure IS 'How it was measured: classic, aligned, audited or interleaved';
+
+COMMENT ON COLUMN run_energy.subject IS 'What it is of: candidate, baseline, control, or a difference of two';
+
+COMMENT ON COLUMN run_energy.rounds IS 'Valid rounds that have the figure';
+
+COMMENT ON COLUMN run_energy.median_mj IS 'Median over those rounds, mJ a replay; may be negative';
+
+COMMENT ON COLUMN run_energy.min_mj IS 'Smallest of them, mJ a replay';
+
+COMMENT ON COLUMN run_energy.max_mj IS 'Largest of them, mJ a replay';
+
+COMMENT ON COLUMN run_energy.sample_sd_mj IS 'Sample standard deviation (n-1), mJ a replay; NULL for one round';
+
+COMMENT ON COLUMN run_energy.detectable_mj IS 'Smallest difference to another such run that is found in 80 of 100 cases at a level of 5 per cent, mJ';
+
+COMMENT ON COLUMN run_energy.per_reference_load IS 'Median in units of 10^9 operations of the reference load: what may be compared across boards';
+
+CREATE TABLE telemetry_gate (
+    run_id uuid NOT NULL,
+    gate text NOT NULL,
+    at text NOT NULL,
+    passed boolean,
+    value double precision,
+    unit text NOT NULL,
+    low double precision,
+    high double precision,
+    reason_code text,
+    reason_message text,
+    CONSTRAINT telemetry_gate_at_check CHECK ((at ~ '^(before|after|run|round-[0-9]{2,4})$'::text)),
+    CONSTRAINT telemetry_gate_bounds_check CHECK ((low <= high)),
+    CONSTRAINT telemetry_gate_finite_check CHECK (((GREATEST(value, low, high) < 'Infinity'::double precision) AND (LEAST(value, low, high) > '-Infinity'::double precision))),
+    CONSTRAINT telemetry_gate_gate_check CHECK ((gate = ANY (ARRAY['reference_load'::text, 'meters_agree'::text, 'sham_window'::text, 'round_spread'::text, 'sampling'::text, 'exclusive'::text, 'output_verified'::text, 'same_conditions'::text]))),
+    CONSTRAINT telemetry_gate_reason_check CHECK (((passed IS TRUE) OR (reason_code IS NOT NULL))),
+    CONSTRAINT telemetry_gate_unit_check CHECK ((btrim(unit) <> ''::text))
+);
+
+COMMENT ON TABLE telemetry_gate IS 'Telemetry gates: what vouches for the energy of a run, one row a check';
+
+COMMENT ON COLUMN telemetry_gate.run_id IS 'Run';
+
+COMMENT ON COLUMN telemetry_gate.gate IS 'Name of the gate';
+
+COMMENT ON COLUMN telemetry_gate.at IS 'Where it was checked: before, after, run (over all rounds) or round-NN';
+
+COMMENT ON COLUMN telemetry_gate.passed IS 'Whether it passed; NULL: unchecked, which does not pass';
+
+COMMENT ON COLUMN telemetry_gate.value IS 'What was found';
+
+COMMENT ON COLUMN telemetry_gate.unit IS 'Unit of value and bounds';
+
+COMMENT ON COLUMN telemetry_gate.low IS 'Smallest value that passes';
+
+COMMENT ON COLUMN telemetry_gate.high IS 'Largest value that passes';
+
+COMMENT ON COLUMN telemetry_gate.reason_code IS 'Why it failed or could not be checked: documented snake_case word';
+
+COMMENT ON COLUMN telemetry_gate.reason_message IS 'Why it failed or could not be checked: one line';
+
+CREATE TABLE withdrawal (
+    run_id uuid NOT NULL,
+    scope text NOT NULL,
+    withdrawn_by text NOT NULL,
+    withdrawn_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    successor_run_id uuid,
+    figures text,
+    CONSTRAINT withdrawal_figures_check CHECK ((btrim(figures) <> ''::text)),
+    CONSTRAINT withdrawal_reason_check CHECK (((btrim(withdrawn_by) <> ''::text) AND (btrim(reason) <> ''::text))),
+    CONSTRAINT withdrawal_scope_check CHECK ((scope = ANY (ARRAY['energy'::text, 'all'::text]))),
+    CONSTRAINT withdrawal_successor_check CHECK ((successor_run_id <> run_id))
+);
+
+COMMENT ON TABLE withdrawal IS 'Runs whose energy, or which altogether, must not be used any more; they stay readable';
+
+COMMENT ON COLUMN withdrawal.run_id IS 'The withdrawn run';
+
+COMMENT ON COLUMN withdrawal.scope IS 'What of it must not be used any more: energy, or all of it';
+
+COMMENT ON COLUMN withdrawal.withdrawn_by IS 'Who withdrew it';
+
+COMMENT ON COLUMN withdrawal.withdrawn_at IS 'When that was recorded (UTC)';
+
+COMMENT ON COLUMN withdrawal.reason IS 'Why it was withdrawn';
+
+COMMENT ON COLUMN withdrawal.successor_run_id IS 'Run to be used instead';
+
+COMMENT ON COLUMN withdrawal.figures IS 'The figures that were published, and what holds instead, with their units';
+
+CREATE VIEW nightly AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    COALESCE(run.verdict, 'not judged'::text) AS verdict,
+    run.agreed,
+    run.total,
+    run.adjusted_mj_median,
+    run.adjusted_mj_min,
+    run.adjusted_mj_max,
+    run.cuda_ms_median,
+    run.wall_ms_median,
+    run.rounds_valid,
+    run.rounds_expected,
+    run.draws_validated,
+    run.draws_expected,
+    ( SELECT check_result.verdict
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'agreement'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS agreement_verdict,
+    ( SELECT check_result.verdict
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'energy'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS energy_verdict,
+    run.energy_trust,
+    run.outcome,
+    run.reason_code,
+    run.reason_message,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    payload.name AS payload,
+    run.protocol,
+    run.kernel_variant,
+    environment.environment_class,
+    run.label,
+    run.note,
+    run.exit_code,
+    (EXTRACT(epoch FROM (run.completed_at - run.started_at)))::double precision AS duration_s,
+    run.started_at,
+    run.completed_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id,
+    aligned.median_mj AS aligned_mj_median,
+    run.reference_joules_per_1e12_operations,
+    ARRAY( SELECT DISTINCT telemetry_gate.gate
+           FROM telemetry_gate
+          WHERE ((telemetry_gate.run_id = run.run_id) AND (telemetry_gate.passed IS FALSE))
+          ORDER BY telemetry_gate.gate) AS failed_gates,
+    run.inject,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn
+   FROM ((((run
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
+     LEFT JOIN run_energy aligned ON (((aligned.run_id = run.run_id) AND (aligned.figure = 'aligned'::text) AND (aligned.subject = 'candidate'::text))))
+  WHERE (run.trigger <> 'import'::text);
+
+COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
+
+COMMENT ON COLUMN nightly.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN nightly.workload IS 'What was tested';
+
+COMMENT ON COLUMN nightly.device IS 'Model name of the device; NULL when none could be chosen';
+
+COMMENT ON COLUMN nightly.verdict IS 'Verdict of the run, or "not judged" for a run that ended before its report';
+
+COMMENT ON COLUMN nightly.agreed IS 'Predictions equal to the frozen ones, over all draws';
+
+COMMENT ON COLUMN nightly.total IS 'Predictions made, over all draws';
+
+COMMENT ON COLUMN nightly.adjusted_mj_median IS 'Median energy a replay without idle energy over valid rounds, mJ';
+
+COMMENT ON COLUMN nightly.adjusted_mj_min IS 'Smallest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN nightly.adjusted_mj_max IS 'Largest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN nightly.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN nightly.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN nightly.rounds_valid IS 'Rounds whose figures may be used';
+
+COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for';
+
+COMMENT ON COLUMN nightly.draws_validated IS 'Draws with a result';
+
+COMMENT ON COLUMN nightly.draws_expected IS 'Draws asked for';
+
+COMMENT ON COLUMN nightly.agreement_verdict IS 'Last verdict of the agreement check; NULL when it did not run';
+
+COMMENT ON COLUMN nightly.energy_verdict IS 'Last verdict of the energy check; NULL when it did not run';
+
+COMMENT ON COLUMN nightly.energy_trust IS 'verified (every telemetry gate passed), failed, unverified or unavailable (no counter)';
+
+COMMENT ON COLUMN nightly.outcome IS 'Worst outcome of the tasks, before any comparison with a baseline';
+
+COMMENT ON COLUMN nightly.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN nightly.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN nightly.trigger IS 'scheduled, manual or backfill';
+
+COMMENT ON COLUMN nightly.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN nightly.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN nightly.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN nightly.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN nightly.kernel_variant IS 'Variant of the kernels that ran';
+
+COMMENT ON COLUMN nightly.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN nightly.label IS 'Short name given at the trigger';
+
+COMMENT ON COLUMN nightly.note IS 'Free text given at the trigger';
+
+COMMENT ON COLUMN nightly.exit_code IS 'Exit status that goes with the verdict';
+
+COMMENT ON COLUMN nightly.duration_s IS 'Time from the accepted request to the record of the last part, s';
+
+COMMENT ON COLUMN nightly.started_at IS 'When the run began: when its request was accepted (UTC)';
+
+COMMENT ON COLUMN nightly.completed_at IS 'When the last of its parts was recorded (UTC)';
+
+COMMENT ON COLUMN nightly.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN nightly.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN nightly.run_id IS 'Key of the run in every table';
+
+COMMENT ON COLUMN nightly.aligned_mj_median IS 'Median energy a replay without idle energy, measured from counter step to counter step, mJ';
+
+COMMENT ON COLUMN nightly.reference_joules_per_1e12_operations IS 'Energy of the reference load of that night, J per 10^12 operations';
+
+COMMENT ON COLUMN nightly.failed_gates IS 'Telemetry gates that failed, by name; empty when none did';
+
+COMMENT ON COLUMN nightly.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN nightly.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';
+
+CREATE VIEW open_alerts AS
+ SELECT alert.workload,
+    device.name AS device,
+    alert.metric,
+    alert.direction,
+    alert.outcome,
+    alert.state,
+    ((alert.state = 'muted'::text) AND (alert.muted_until > now())) AS is_muted,
+    alert.value,
+    alert.baseline_value,
+    alert.unit,
+    (((100)::double precision * (alert.value - alert.baseline_value)) / NULLIF(abs(alert.baseline_value), (0)::double precision)) AS change_percent,
+    alert.text,
+    alert.occurrences,
+    ((first.started_at AT TIME ZONE 'UTC'::text))::date AS first_night,
+    ((last.started_at AT TIME ZONE 'UTC'::text))::date AS last_night,
+    alert.opened_at,
+    alert.last_seen_at,
+    alert.acknowledged_by,
+    alert.acknowledged_at,
+    alert.acknowledged_reason,
+    alert.muted_until,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    alert.first_run_id,
+    alert.last_run_id,
+    last.dag_id AS last_dag_id,
+    last.dag_run_id AS last_dag_run_id,
+    alert.baseline_id,
+    alert.alert_id
+   FROM (((alert
+     LEFT JOIN device ON ((device.device_id = alert.device_id)))
+     LEFT JOIN run first ON ((first.run_id = alert.first_run_id)))
+     LEFT JOIN run last ON ((last.run_id = alert.last_run_id)))
+  WHERE (alert.state <> 'resolved'::text);
+
+COMMENT ON VIEW open_alerts IS 'Alerts that are not resolved: at most one a workload, device, metric and direction';
+
+COMMENT ON COLUMN open_alerts.workload IS 'Workload';
+
+COMMENT ON COLUMN open_alerts.device IS 'Model name of the device; NULL where there was none, as of a missing night';
+
+COMMENT ON COLUMN open_alerts.metric IS 'What went wrong: the metric of a check, or night for one that is missing';
+
+COMMENT ON COLUMN open_alerts.direction IS 'Where the figure went: lower, higher, changed, or missing';
+
+COMMENT ON COLUMN open_alerts.outcome IS 'Class of outcome: regression, invalid_measurement, infrastructure_failure, ...';
+
+COMMENT ON COLUMN open_alerts.state IS 'open, acknowledged or muted';
+
+COMMENT ON COLUMN open_alerts.is_muted IS 'Whether it is muted now: a mute ends at muted_until';
+
+COMMENT ON COLUMN open_alerts.value IS 'Latest figure';
+
+COMMENT ON COLUMN open_alerts.baseline_value IS 'Figure of the baseline';
+
+COMMENT ON COLUMN open_alerts.unit IS 'Unit of the two figures';
+
+COMMENT ON COLUMN open_alerts.change_percent IS 'How far the figure is from that of the baseline, per cent';
+
+COMMENT ON COLUMN open_alerts.text IS 'What people are told, as it was last sent';
+
+COMMENT ON COLUMN open_alerts.occurrences IS 'Nights that showed it';
+
+COMMENT ON COLUMN open_alerts.first_night IS 'Date in UTC of the run that opened it; NULL: no run did';
+
+COMMENT ON COLUMN open_alerts.last_night IS 'Date in UTC of the latest run that showed it';
+
+COMMENT ON COLUMN open_alerts.opened_at IS 'When it was opened (UTC)';
+
+COMMENT ON COLUMN open_alerts.last_seen_at IS 'When it was last seen (UTC)';
+
+COMMENT ON COLUMN open_alerts.acknowledged_by IS 'Who has seen it';
+
+COMMENT ON COLUMN open_alerts.acknowledged_at IS 'When it was acknowledged (UTC)';
+
+COMMENT ON COLUMN open_alerts.acknowledged_reason IS 'What is known of its cause';
+
+COMMENT ON COLUMN open_alerts.muted_until IS 'When its mute ends or ended (UTC)';
+
+COMMENT ON COLUMN open_alerts.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN open_alerts.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN open_alerts.first_run_id IS 'Run that opened it';
+
+COMMENT ON COLUMN open_alerts.last_run_id IS 'Latest run that showed it';
+
+COMMENT ON COLUMN open_alerts.last_dag_id IS 'Airflow DAG of that run';
+
+COMMENT ON COLUMN open_alerts.last_dag_run_id IS 'Airflow DAG run of that run';
+
+COMMENT ON COLUMN open_alerts.baseline_id IS 'Baseline compared with';
+
+COMMENT ON COLUMN open_alerts.alert_id IS 'Key; its events are in alert_event';
+
+CREATE TABLE payload_draw (
+    payload_id integer NOT NULL,
+    draw smallint NOT NULL,
+    dataset_seed bigint NOT NULL,
+    payload_sha256 text NOT NULL,
+    frozen_prediction_sha256 text NOT NULL,
+    CONSTRAINT payload_draw_draw_check CHECK ((draw >= 0)),
+    CONSTRAINT payload_draw_frozen_prediction_sha256_check CHECK ((frozen_prediction_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT payload_draw_payload_sha256_check CHECK ((payload_sha256 ~ '^[0-9a-f]{64}$'::text))
+);
+
+COMMENT ON TABLE payload_draw IS 'Frozen draws of each payload, as its manifest names them';
+
+COMMENT ON COLUMN payload_draw.payload_id IS 'Set of draws';
+
+COMMENT ON COLUMN payload_draw.draw IS 'Number of the draw in its set, from 0';
+
+COMMENT ON COLUMN payload_draw.dataset_seed IS 'Seed that the draw was made from';
+
+COMMENT ON COLUMN payload_draw.payload_sha256 IS 'sha256 of the file with the draw''s arrays';
+
+COMMENT ON COLUMN payload_draw.frozen_prediction_sha256 IS 'sha256 of the frozen predictions';
+
+ALTER TABLE payload ALTER COLUMN payload_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME payload_payload_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE round (
+    run_id uuid NOT NULL,
+    arm text NOT NULL,
+    round smallint NOT NULL,
+    protocol text NOT NULL,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    valid boolean NOT NULL,
+    repeats bigint,
+    cuda_ms double precision,
+    wall_ms double precision,
+    gross_mj double precision,
+    adjusted_mj double precision,
+    idle_before_w double precision,
+    idle_after_w double precision,
+    average_power_w double precision,
+    cuda_ms_reason_code text,
+    cuda_ms_reason_message text,
+    energy_reason_code text,
+    energy_reason_message text,
+    counters jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    tick_period_s double precision,
+    read_latency_s double precision,
+    counter_j double precision,
+    integrated_j double precision,
+    meters_relative_difference double precision,
+    power_integral_mj double precision,
+    sham_adjusted_mj double precision,
+    earlier_attempts jsonb NOT NULL,
+    kernel_ptx_sha256 text,
+    inject text,
+    CONSTRAINT round_arm_check CHECK ((btrim(arm) <> ''::text)),
+    CONSTRAINT round_counters_object_check CHECK ((jsonb_typeof(counters) = 'object'::text)),
+    CONSTRAINT round_cuda_ms_check CHECK (((NOT valid) OR (cuda_ms > (0)::double precision))),
+    CONSTRAINT round_cuda_ms_reason_check CHECK (((NOT valid) OR ((cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)))),
+    CONSTRAINT round_earlier_attempts_check CHECK ((jsonb_typeof(earlier_attempts) = 'array'::text)),
+    CONSTRAINT round_energy_reason_check CHECK (((NOT valid) OR ((adjusted_mj IS NULL) = (energy_reason_code IS NOT NULL)))),
+    CONSTRAINT round_finite_check CHECK (((GREATEST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj) < 'Infinity'::double precision) AND (LEAST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj) > '-Infinity'::double precision))),
+    CONSTRAINT round_gross_mj_check CHECK (((NOT valid) OR (gross_mj >= (0)::double precision))),
+    CONSTRAINT round_inject_check CHECK ((btrim(inject) <> ''::text)),
+    CONSTRAINT round_kernel_ptx_sha256_check CHECK ((kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT round_meters_check CHECK ((num_nulls(counter_j, integrated_j, meters_relative_difference) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT round_meters_relative_difference_check CHECK ((meters_relative_difference >= ('-1'::integer)::double precision)),
+    CONSTRAINT round_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT round_power_check CHECK (((NOT valid) OR (LEAST(idle_before_w, idle_after_w, average_power_w) >= (0)::double precision))),
+    CONSTRAINT round_power_integral_mj_check CHECK (((power_integral_mj IS NULL) OR (counter_j IS NOT NULL))),
+    CONSTRAINT round_protocol_check CHECK ((protocol = ANY (ARRAY['classic'::text, 'audited'::text, 'interleaved'::text, 'trial'::text]))),
+    CONSTRAINT round_read_latency_s_check CHECK ((read_latency_s >= (0)::double precision)),
+    CONSTRAINT round_reason_check CHECK ((valid OR (reason_code IS NOT NULL))),
+    CONSTRAINT round_repeats_check CHECK ((repeats > 0)),
+    CONSTRAINT round_round_check CHECK ((round >= 0)),
+    CONSTRAINT round_tick_period_s_check CHECK ((tick_period_s > (0)::double precision)),
+    CONSTRAINT round_valid_check CHECK (((NOT valid) OR (outcome = 'ok'::text))),
+    CONSTRAINT round_wall_ms_check CHECK (((NOT valid) OR (wall_ms > (0)::double precision)))
+);
+
+COMMENT ON TABLE round IS 'Measurement rounds: derived figures and the raw counter readings they come from';
+
+COMMENT ON COLUMN round.run_id IS 'Run';
+
+COMMENT ON COLUMN round.arm IS 'What was measured, where a run measures more than one kernel';
+
+COMMENT ON COLUMN round.round IS 'Number of the round, from 0';
+
+COMMENT ON COLUMN round.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN round.outcome IS 'Class of outcome';
+
+COMMENT ON COLUMN round.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN round.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN round.valid IS 'Whether its figures may be used; rounds that may not stay out of every statistic';
+
+COMMENT ON COLUMN round.repeats IS 'Replays in the active window';
+
+COMMENT ON COLUMN round.cuda_ms IS 'CUDA-event time a replay, ms; NULL without CUDA events';
+
+COMMENT ON COLUMN round.wall_ms IS 'Wall time a replay, ms';
+
+COMMENT ON COLUMN round.gross_mj IS 'Energy a replay with idle energy, mJ';
+
+COMMENT ON COLUMN round.adjusted_mj IS 'Energy a replay without idle energy, mJ; may be negative';
+
+COMMENT ON COLUMN round.idle_before_w IS 'Mean power of the idle window before, W';
+
+COMMENT ON COLUMN round.idle_after_w IS 'Mean power of the idle window after, W';
+
+COMMENT ON COLUMN round.average_power_w IS 'Mean power of the active window, W';
+
+COMMENT ON COLUMN round.cuda_ms_reason_code IS 'Why there is no CUDA-event time: documented snake_case word';
+
+COMMENT ON COLUMN round.cuda_ms_reason_message IS 'Why there is no CUDA-event time: one line';
+
+COMMENT ON COLUMN round.energy_reason_code IS 'Why there are no energies: documented snake_case word';
+
+COMMENT ON COLUMN round.energy_reason_message IS 'Why there are no energies: one line';
+
+COMMENT ON COLUMN round.counters IS 'Raw readings and states that every figure comes from (mJ since driver load, s)';
+
+COMMENT ON COLUMN round.created_at IS 'When its record was written (UTC)';
+
+COMMENT ON COLUMN round.tick_period_s IS 'Update period of the energy counter that was reckoned with, s';
+
+COMMENT ON COLUMN round.read_latency_s IS 'Duration of one reading of the counter, s';
+
+COMMENT ON COLUMN round.counter_j IS 'Energy of the active window by the counter, J';
+
+COMMENT ON COLUMN round.integrated_j IS 'Energy of the active window by the sampled power, J';
+
+COMMENT ON COLUMN round.meters_relative_difference IS 'How far the two meters are apart, relative';
+
+COMMENT ON COLUMN round.power_integral_mj IS 'Energy a replay without idle energy, by the sampled power alone, mJ';
+
+COMMENT ON COLUMN round.sham_adjusted_mj IS 'What a window without work reads, over as many replays, mJ; NULL: none made';
+
+COMMENT ON COLUMN round.earlier_attempts IS 'Why the round had to be measured again: code and message of each attempt';
+
+COMMENT ON COLUMN round.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
+
+COMMENT ON COLUMN round.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+CREATE TABLE round_energy (
+    run_id uuid NOT NULL,
+    arm text NOT NULL,
+    round smallint NOT NULL,
+    figure text NOT NULL,
+    subject text NOT NULL,
+    adjusted_mj double precision NOT NULL,
+    gross_mj double precision,
+    idle_w double precision,
+    tick_mj double precision NOT NULL,
+    timing_mj double precision NOT NULL,
+    quantisation_mj double precision NOT NULL,
+    drift_mj double precision NOT NULL,
+    combined_mj double precision NOT NULL,
+    bias_mj double precision NOT NULL,
+    degrees_of_freedom double precision,
+    low_mj double precision NOT NULL,
+    high_mj double precision NOT NULL,
+    CONSTRAINT round_energy_degrees_of_freedom_check CHECK ((degrees_of_freedom > (0)::double precision)),
+    CONSTRAINT round_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text]))),
+    CONSTRAINT round_energy_finite_check CHECK (((GREATEST(adjusted_mj, gross_mj, idle_w, tick_mj, timing_mj, quantisation_mj, drift_mj, combined_mj, bias_mj, degrees_of_freedom, low_mj, high_mj) < 'Infinity'::double precision) AND (LEAST(adjusted_mj, gross_mj, idle_w, tick_mj, timing_mj, quantisation_mj, drift_mj, combined_mj, bias_mj, degrees_of_freedom, low_mj, high_mj) > '-Infinity'::double precision))),
+    CONSTRAINT round_energy_interval_check CHECK ((low_mj <= high_mj)),
+    CONSTRAINT round_energy_subject_check CHECK ((btrim(subject) <> ''::text)),
+    CONSTRAINT round_energy_uncertainty_check CHECK ((LEAST(tick_mj, timing_mj, quantisation_mj, drift_mj, combined_mj) >= (0)::double precision))
+);
+
+COMMENT ON TABLE round_energy IS 'Energy of a replay in one round with its uncertainty, one row a figure';
+
+COMMENT ON COLUMN round_energy.run_id IS 'Run';
+
+COMMENT ON COLUMN round_energy.arm IS 'What was measured, as in round';
+
+COMMENT ON COLUMN round_energy.round IS 'Number of the round';
+
+COMMENT ON COLUMN round_energy.figure IS 'How it was measured: classic, aligned, audited or interleaved';
+
+COMMENT ON COLUMN round_energy.subject IS 'What it is of: candidate, baseline, control, or a difference of two';
+
+COMMENT ON COLUMN round_energy.adjusted_mj IS 'Energy a replay without idle energy, mJ; may be negative';
+
+COMMENT ON COLUMN round_energy.gross_mj IS 'Energy a replay with idle energy, mJ';
+
+COMMENT ON COLUMN round_energy.idle_w IS 'Idle power that was taken off, W';
+
+COMMENT ON COLUMN round_energy.tick_mj IS 'Standard uncertainty from the update period of the counter, mJ a replay';
+
+COMMENT ON COLUMN round_energy.timing_mj IS 'Standard uncertainty from the moment of a reading within its call, mJ a replay';
+
+COMMENT ON COLUMN round_energy.quantisation_mj IS 'Standard uncertainty from the unit of the counter, mJ a replay';
+
+COMMENT ON COLUMN round_energy.drift_mj IS 'Standard uncertainty from idle power that wanders, mJ a replay';
+
+COMMENT ON COLUMN round_energy.combined_mj IS 'Standard uncertainty, all components together, mJ a replay';
+
+COMMENT ON COLUMN round_energy.bias_mj IS 'What the way of measuring is expected to read too much, mJ a replay';
+
+COMMENT ON COLUMN round_energy.degrees_of_freedom IS 'Of the quantile that the interval was made with; NULL: a normal one';
+
+COMMENT ON COLUMN round_energy.low_mj IS 'Lower edge of the 95 per cent interval, bias taken off, mJ a replay';
+
+COMMENT ON COLUMN round_energy.high_mj IS 'Upper edge of the 95 per cent interval, bias taken off, mJ a replay';
+
+CREATE TABLE round_trace (
+    run_id uuid NOT NULL,
+    arm text NOT NULL,
+    round smallint NOT NULL,
+    period_s double precision NOT NULL,
+    power_kind text,
+    csv text NOT NULL,
+    error_code text,
+    error_message text,
+    CONSTRAINT round_trace_error_check CHECK (((error_code IS NULL) = (error_message IS NULL))),
+    CONSTRAINT round_trace_finite_check CHECK (((GREATEST(period_s) < 'Infinity'::double precision) AND (LEAST(period_s) > '-Infinity'::double precision))),
+    CONSTRAINT round_trace_period_s_check CHECK ((period_s > (0)::double precision)),
+    CONSTRAINT round_trace_power_kind_check CHECK ((power_kind = ANY (ARRAY['instantaneous'::text, 'average'::text])))
+);
+
+COMMENT ON TABLE round_trace IS 'Power samples of a round; may be deleted when old, everything else stays complete without them';
+
+COMMENT ON COLUMN round_trace.run_id IS 'Run';
+
+COMMENT ON COLUMN round_trace.arm IS 'What was measured, as in round';
+
+COMMENT ON COLUMN round_trace.round IS 'Number of the round';
+
+COMMENT ON COLUMN round_trace.period_s IS 'Time from sample to sample that was asked for, s';
+
+COMMENT ON COLUMN round_trace.power_kind IS 'instantaneous or average (of one second); NULL: no power was sampled';
+
+COMMENT ON COLUMN round_trace.csv IS 'Samples as CSV with a header line; empty where a value could not be had';
+
+COMMENT ON COLUMN round_trace.error_code IS 'Why sampling ended early or cannot be relied upon: documented snake_case word';
+
+COMMENT ON COLUMN round_trace.error_message IS 'Why sampling ended early or cannot be relied upon: one line';
+
+CREATE VIEW round_trend AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    round.round,
+    round.valid,
+    round.reason_code,
+    round.protocol,
+    round.adjusted_mj,
+    round.gross_mj,
+    round.cuda_ms,
+    round.wall_ms,
+    ((round.idle_before_w + round.idle_after_w) / (2)::double precision) AS idle_w,
+    classic.adjusted_mj AS classic_mj,
+    classic.low_mj AS classic_low_mj,
+    classic.high_mj AS classic_high_mj,
+    aligned.adjusted_mj AS aligned_mj,
+    aligned.low_mj AS aligned_low_mj,
+    aligned.high_mj AS aligned_high_mj,
+    audited.adjusted_mj AS audited_mj,
+    audited.low_mj AS audited_low_mj,
+    audited.high_mj AS audited_high_mj,
+    interleaved.adjusted_mj AS interleaved_mj,
+    interleaved.low_mj AS interleaved_low_mj,
+    interleaved.high_mj AS interleaved_high_mj,
+    round.idle_before_w,
+    round.idle_after_w,
+    round.average_power_w,
+    round.meters_relative_difference,
+    round.sham_adjusted_mj,
+    round.repeats,
+    jsonb_array_length(round.earlier_attempts) AS earlier_attempts,
+    round.outcome,
+    round.reason_message,
+    round.arm,
+    run.energy_trust,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    run.kernel_variant,
+    round.kernel_ptx_sha256,
+    round.inject,
+    environment.environment_class,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    round.created_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM (((((((run
+     JOIN round ON ((round.run_id = run.run_id)))
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN round_energy classic ON (((classic.run_id = round.run_id) AND (classic.arm = round.arm) AND (classic.round = round.round) AND (classic.figure = 'classic'::text) AND (classic.subject = 'candidate'::text))))
+     LEFT JOIN round_energy aligned ON (((aligned.run_id = round.run_id) AND (aligned.arm = round.arm) AND (aligned.round = round.round) AND (aligned.figure = 'aligned'::text) AND (aligned.subject = 'candidate'::text))))
+     LEFT JOIN round_energy audited ON (((audited.run_id = round.run_id) AND (audited.arm = round.arm) AND (audited.round = round.round) AND (audited.figure = 'audited'::text) AND (audited.subject = 'candidate'::text))))
+     LEFT JOIN round_energy interleaved ON (((interleaved.run_id = round.run_id) AND (interleaved.arm = round.arm) AND (interleaved.round = round.round) AND (interleaved.figure = 'interleaved'::text) AND (interleaved.subject = 'candidate'::text))));
+
+COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too: figures, intervals, idle power';
+
+COMMENT ON COLUMN round_trend.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN round_trend.workload IS 'What was measured';
+
+COMMENT ON COLUMN round_trend.device IS 'Model name of the device';
+
+COMMENT ON COLUMN round_trend.round IS 'Number of the round, from 0';
+
+COMMENT ON COLUMN round_trend.valid IS 'Whether its figures may be used';
+
+COMMENT ON COLUMN round_trend.reason_code IS 'Word for why it is not valid';
+
+COMMENT ON COLUMN round_trend.protocol IS 'Measurement protocol; only rounds of one protocol are compared';
+
+COMMENT ON COLUMN round_trend.adjusted_mj IS 'Energy a replay without idle energy by the protocol''s own figure, mJ; may be negative';
+
+COMMENT ON COLUMN round_trend.gross_mj IS 'Energy a replay with idle energy, mJ';
+
+COMMENT ON COLUMN round_trend.cuda_ms IS 'CUDA-event time a replay, ms; NULL without CUDA events';
+
+COMMENT ON COLUMN round_trend.wall_ms IS 'Wall time a replay, ms';
+
+COMMENT ON COLUMN round_trend.idle_w IS 'Mean of the idle power before and after, W';
+
+COMMENT ON COLUMN round_trend.classic_mj IS 'Classic figure: adjusted energy a replay, mJ';
+
+COMMENT ON COLUMN round_trend.classic_low_mj IS 'Classic figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.classic_high_mj IS 'Classic figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.aligned_mj IS 'Aligned figure (from counter step to counter step): adjusted energy a replay, mJ';
+
+COMMENT ON COLUMN round_trend.aligned_low_mj IS 'Aligned figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.aligned_high_mj IS 'Aligned figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.audited_mj IS 'Audited figure (long idle windows after settling): adjusted energy a replay, mJ';
+
+COMMENT ON COLUMN round_trend.audited_low_mj IS 'Audited figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.audited_high_mj IS 'Audited figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.interleaved_mj IS 'Interleaved figure of the candidate: adjusted energy a replay, mJ';
+
+COMMENT ON COLUMN round_trend.interleaved_low_mj IS 'Interleaved figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.interleaved_high_mj IS 'Interleaved figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.idle_before_w IS 'Mean power of the idle window before, W';
+
+COMMENT ON COLUMN round_trend.idle_after_w IS 'Mean power of the idle window after, W';
+
+COMMENT ON COLUMN round_trend.average_power_w IS 'Mean power of the active window, W';
+
+COMMENT ON COLUMN round_trend.meters_relative_difference IS 'Sampled power over counter, less one';
+
+COMMENT ON COLUMN round_trend.sham_adjusted_mj IS 'What a window without work reads, over as many replays, mJ; NULL: none made';
+
+COMMENT ON COLUMN round_trend.repeats IS 'Replays in the active window';
+
+COMMENT ON COLUMN round_trend.earlier_attempts IS 'How often the round had to be measured again';
+
+COMMENT ON COLUMN round_trend.outcome IS 'Class of outcome';
+
+COMMENT ON COLUMN round_trend.reason_message IS 'Line for why it is not valid';
+
+COMMENT ON COLUMN round_trend.arm IS 'What was measured, where a run measures more than one kernel';
+
+COMMENT ON COLUMN round_trend.energy_trust IS 'verified (every telemetry gate of the run passed), failed, unverified or unavailable';
+
+COMMENT ON COLUMN round_trend.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN round_trend.kernel_variant IS 'Variant of the kernels that ran';
+
+COMMENT ON COLUMN round_trend.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
+
+COMMENT ON COLUMN round_trend.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN round_trend.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN round_trend.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN round_trend.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN round_trend.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN round_trend.started_at IS 'When the run began (UTC)';
+
+COMMENT ON COLUMN round_trend.created_at IS 'When the record of the round was written (UTC)';
+
+COMMENT ON COLUMN round_trend.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN round_trend.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN round_trend.run_id IS 'Key of the run in every table';
+
+CREATE TABLE validation (
+    run_id uuid NOT NULL,
+    case_name text NOT NULL,
+    draw smallint,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    payload_sha256 text,
+    total integer,
+    agreed integer,
+    device_correct integer,
+    reference_correct integer,
+    predictions_int32_sha256 text,
+    mismatches jsonb NOT NULL,
+    replays_equal_eager boolean[] NOT NULL,
+    scratch_poisoned boolean,
+    graph_reused boolean,
+    floats_equal_reference boolean,
+    duration_s double precision,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT validation_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
+    CONSTRAINT validation_all_agreed_check CHECK (((outcome <> 'ok'::text) OR (agreed = total))),
+    CONSTRAINT validation_case_name_check CHECK ((btrim(case_name) <> ''::text)),
+    CONSTRAINT validation_device_correct_check CHECK (((device_correct >= 0) AND (device_correct <= total))),
+    CONSTRAINT validation_draw_check CHECK ((draw >= 0)),
+    CONSTRAINT validation_duration_s_check CHECK ((duration_s >= (0)::double precision)),
+    CONSTRAINT validation_finite_check CHECK (((GREATEST(duration_s) < 'Infinity'::double precision) AND (LEAST(duration_s) > '-Infinity'::double precision))),
+    CONSTRAINT validation_mismatches_array_check CHECK ((jsonb_typeof(mismatches) = 'array'::text)),
+    CONSTRAINT validation_mismatches_check CHECK ((jsonb_array_length(mismatches) = (total - agreed))),
+    CONSTRAINT validation_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT validation_payload_sha256_check CHECK ((payload_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT validation_predictions_int32_sha256_check CHECK ((predictions_int32_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT validation_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT validation_reference_correct_check CHECK (((reference_correct >= 0) AND (reference_correct <= total)))
+);
+
+COMMENT ON TABLE validation IS 'Validations: the device''s predictions against the frozen ones, one row a draw';
+
+COMMENT ON COLUMN validation.run_id IS 'Run';
+
+COMMENT ON COLUMN validation.case_name IS 'What was validated, for example draw-03';
+
+COMMENT ON COLUMN validation.draw IS 'Number of the draw, where the case is one';
+
+COMMENT ON COLUMN validation.outcome IS 'Class of outcome: regression when a prediction or a replay differs';
+
+COMMENT ON COLUMN validation.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN validation.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN validation.payload_sha256 IS 'sha256 of the file with the draw''s arrays, as found';
+
+COMMENT ON COLUMN validation.total IS 'Predictions made; NULL when the case could not be run';
+
+COMMENT ON COLUMN validation.agreed IS 'Predictions equal to the frozen ones';
+
+COMMENT ON COLUMN validation.device_correct IS 'Predictions of the device equal to the true label';
+
+COMMENT ON COLUMN validation.reference_correct IS 'Frozen predictions equal to the true label';
+
+COMMENT ON COLUMN validation.predictions_int32_sha256 IS 'sha256 of the predictions as little-endian int32';
+
+COMMENT ON COLUMN validation.mismatches IS 'Every prediction that differs: index, expected, found';
+
+COMMENT ON COLUMN validation.replays_equal_eager IS 'For each replay, whether it gave the eager run''s predictions';
+
+COMMENT ON COLUMN validation.scratch_poisoned IS 'Whether scratch memory was poisoned before the eager run and each replay';
+
+COMMENT ON COLUMN validation.graph_reused IS 'Whether one captured graph was reused across changed inputs';
+
+COMMENT ON COLUMN validation.floats_equal_reference IS 'Whether intermediate floats equal the reference bit by bit';
+
+COMMENT ON COLUMN validation.duration_s IS 'Time the case took, s';
+
+COMMENT ON COLUMN validation.created_at IS 'When its record was written (UTC)';
+
+CREATE VIEW run_detail AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    COALESCE(run.verdict, 'not judged'::text) AS verdict,
+    run.exit_code,
+    run.outcome,
+    run.reason_code,
+    run.reason_message,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    run.agreed,
+    run.total,
+    run.device_correct,
+    run.reference_correct,
+    run.all_replays_equal_eager,
+    run.draws_validated,
+    run.draws_expected,
+    ARRAY( SELECT validation.case_name
+           FROM validation
+          WHERE ((validation.run_id = run.run_id) AND (validation.outcome <> 'ok'::text))
+          ORDER BY validation.case_name) AS cases_not_ok,
+    run.rounds_valid,
+    run.rounds_expected,
+    ARRAY( SELECT ((round.round || ': '::text) || round.reason_code)
+           FROM round
+          WHERE ((round.run_id = run.run_id) AND (NOT round.valid))
+          ORDER BY round.arm, round.round) AS invalid_rounds,
+    run.cuda_ms_median,
+    run.wall_ms_median,
+    run.gross_mj_median,
+    run.adjusted_mj_median,
+    run.adjusted_mj_min,
+    run.adjusted_mj_max,
+    run.adjusted_mj_sample_sd,
+    run.negative_adjusted_rounds,
+    ( SELECT jsonb_object_agg(
+                CASE run_energy.subject
+                    WHEN 'candidate'::text THEN run_energy.figure
+                    ELSE ((run_energy.figure || ' '::text) || run_energy.subject)
+                END, (to_jsonb(run_energy.*) - '{run_id,figure,subject}'::text[])) AS jsonb_object_agg
+           FROM run_energy
+          WHERE (run_energy.run_id = run.run_id)) AS figures,
+    run.energy_trust,
+    run.energy_trust_reason,
+    ARRAY( SELECT ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)
+           FROM telemetry_gate
+          WHERE ((telemetry_gate.run_id = run.run_id) AND (telemetry_gate.passed IS TRUE))
+          ORDER BY ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)) AS gates_passed,
+    ARRAY( SELECT ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)
+           FROM telemetry_gate
+          WHERE ((telemetry_gate.run_id = run.run_id) AND (telemetry_gate.passed IS FALSE))
+          ORDER BY ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)) AS gates_failed,
+    ARRAY( SELECT ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)
+           FROM telemetry_gate
+          WHERE ((telemetry_gate.run_id = run.run_id) AND (telemetry_gate.passed IS NULL))
+          ORDER BY ((telemetry_gate.gate || '@'::text) || telemetry_gate.at)) AS gates_unchecked,
+    run.reference_joules_per_1e12_operations,
+    telemetry.power_limit_w,
+    ( SELECT jsonb_object_agg(last.check_name, (to_jsonb(last.*) - 'check_name'::text)) AS jsonb_object_agg
+           FROM ( SELECT DISTINCT ON (check_result.check_name) check_result.check_name,
+                    check_result.step,
+                    check_result.verdict,
+                    check_result.metric,
+                    check_result.unit,
+                    check_result.value,
+                    check_result.baseline_value,
+                    check_result.baseline_low,
+                    check_result.baseline_high,
+                    check_result.direction,
+                    check_result.reason_code,
+                    check_result.reason,
+                    check_result.baseline_id,
+                    baseline.run_id AS baseline_run_id,
+                    baseline.accepted_by,
+                    baseline.accepted_at
+                   FROM (check_result
+                     LEFT JOIN baseline ON ((baseline.baseline_id = check_result.baseline_id)))
+                  WHERE (check_result.run_id = run.run_id)
+                  ORDER BY check_result.check_name, check_result.step DESC) last) AS checks,
+    ( SELECT check_result.verdict
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'agreement'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS agreement_verdict,
+    ( SELECT check_result.reason
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'agreement'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS agreement_reason,
+    ( SELECT baseline.run_id
+           FROM (check_result
+             LEFT JOIN baseline ON ((baseline.baseline_id = check_result.baseline_id)))
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'agreement'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS agreement_baseline_run_id,
+    ( SELECT check_result.verdict
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'energy'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS energy_verdict,
+    ( SELECT check_result.reason
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'energy'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS energy_reason,
+    ( SELECT baseline.run_id
+           FROM (check_result
+             LEFT JOIN baseline ON ((baseline.baseline_id = check_result.baseline_id)))
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'energy'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS energy_baseline_run_id,
+    (EXISTS ( SELECT
+           FROM baseline
+          WHERE ((baseline.run_id = run.run_id) AND (baseline.retired_at IS NULL)))) AS is_baseline,
+    run.protocol,
+    run.kernel_variant,
+    run.kernel_ptx_sha256,
+    payload.name AS payload,
+    payload.manifest_sha256 AS payload_manifest_sha256,
+    source_state.sources_sha256,
+    environment.environment_class,
+    environment.driver,
+    environment.cuda,
+    environment.python,
+    environment.platform,
+    environment.packages,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    device.memory_total_bytes,
+    device.multiprocessors,
+    device.compute_capability,
+    run.trigger,
+    run.logical_date,
+    run.params,
+    run.label,
+    run.note,
+    run.inject,
+    run.seed,
+    run.provenance,
+    (EXTRACT(epoch FROM (run.completed_at - run.started_at)))::double precision AS duration_s,
+    run.started_at,
+    run.completed_at,
+    run.loaded_at,
+    run.record_sha256,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM (((((run
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN source_state ON ((source_state.source_state_id = run.source_state_id)))
+     LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
+     LEFT JOIN telemetry ON (((telemetry.run_id = run.run_id) AND (telemetry.moment = 'before'::text))));
+
+COMMENT ON VIEW run_detail IS 'One row a run, imported ones too: figures, trust, gates, checks with their baselines, kernel, request';
+
+COMMENT ON COLUMN run_detail.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN run_detail.workload IS 'What was tested';
+
+COMMENT ON COLUMN run_detail.device IS 'Model name of the device; NULL when none could be chosen';
+
+COMMENT ON COLUMN run_detail.verdict IS 'Verdict of the run, or "not judged" for one that ended before its report or was imported';
+
+COMMENT ON COLUMN run_detail.exit_code IS 'Exit status that goes with the verdict';
+
+COMMENT ON COLUMN run_detail.outcome IS 'Worst outcome of the tasks, before any comparison with a baseline';
+
+COMMENT ON COLUMN run_detail.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN run_detail.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN run_detail.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN run_detail.agreed IS 'Predictions equal to the frozen ones, over all draws';
+
+COMMENT ON COLUMN run_detail.total IS 'Predictions made, over all draws';
+
+COMMENT ON COLUMN run_detail.device_correct IS 'Predictions of the device equal to the true label';
+
+COMMENT ON COLUMN run_detail.reference_correct IS 'Frozen predictions equal to the true label';
+
+COMMENT ON COLUMN run_detail.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run';
+
+COMMENT ON COLUMN run_detail.draws_validated IS 'Draws with a result';
+
+COMMENT ON COLUMN run_detail.draws_expected IS 'Draws asked for';
+
+COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case';
+
+COMMENT ON COLUMN run_detail.rounds_valid IS 'Rounds whose figures may be used';
+
+COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for';
+
+COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"';
+
+COMMENT ON COLUMN run_detail.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN run_detail.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
+
+COMMENT ON COLUMN run_detail.gross_mj_median IS 'Median energy a replay with idle energy, mJ';
+
+COMMENT ON COLUMN run_detail.adjusted_mj_median IS 'Median energy a replay without idle energy over valid rounds, by the figure of the protocol, mJ';
+
+COMMENT ON COLUMN run_detail.adjusted_mj_min IS 'Smallest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN run_detail.adjusted_mj_max IS 'Largest adjusted energy of a valid round, mJ a replay';
+
+COMMENT ON COLUMN run_detail.adjusted_mj_sample_sd IS 'Sample standard deviation (n-1) of the adjusted energy, mJ a replay';
+
+COMMENT ON COLUMN run_detail.negative_adjusted_rounds IS 'Valid rounds with a negative adjusted energy';
+
+COMMENT ON COLUMN run_detail.figures IS 'Energy by figure, as an object: rounds, median_mj, min_mj, max_mj, sample_sd_mj, detectable_mj, per_reference_load';
+
+COMMENT ON COLUMN run_detail.energy_trust IS 'verified (every telemetry gate passed), failed, unverified or unavailable (no counter)';
+
+COMMENT ON COLUMN run_detail.energy_trust_reason IS 'Why the energy is not verified';
+
+COMMENT ON COLUMN run_detail.gates_passed IS 'Telemetry gates that passed, as gate@where';
+
+COMMENT ON COLUMN run_detail.gates_failed IS 'Telemetry gates that failed, as gate@where';
+
+COMMENT ON COLUMN run_detail.gates_unchecked IS 'Telemetry gates that could not be checked, which do not pass, as gate@where';
+
+COMMENT ON COLUMN run_detail.reference_joules_per_1e12_operations IS 'Energy of the reference load, J per 10^12 operations';
+
+COMMENT ON COLUMN run_detail.power_limit_w IS 'Power limit of the GPU before the rounds, W';
+
+COMMENT ON COLUMN run_detail.checks IS 'Last step of each check by name, as an object: verdict, reason, figures, and the baseline it was compared with';
+
+COMMENT ON COLUMN run_detail.agreement_verdict IS 'Last verdict of the agreement check; NULL when it did not run';
+
+COMMENT ON COLUMN run_detail.agreement_reason IS 'Why the agreement check says so, in one line';
+
+COMMENT ON COLUMN run_detail.agreement_baseline_run_id IS 'Run that the agreement check compared with; NULL: none';
+
+COMMENT ON COLUMN run_detail.energy_verdict IS 'Last verdict of the energy check; NULL when it did not run';
+
+COMMENT ON COLUMN run_detail.energy_reason IS 'Why the energy check says so, in one line';
+
+COMMENT ON COLUMN run_detail.energy_baseline_run_id IS 'Run that the energy check compared with; NULL: none';
+
+COMMENT ON COLUMN run_detail.is_baseline IS 'Whether it is a current baseline itself';
+
+COMMENT ON COLUMN run_detail.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN run_detail.kernel_variant IS 'Variant of the kernels that ran';
+
+COMMENT ON COLUMN run_detail.kernel_ptx_sha256 IS 'sha256 of the PTX that ran; NULL where the device runs none';
+
+COMMENT ON COLUMN run_detail.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN run_detail.payload_manifest_sha256 IS 'sha256 of its manifest';
+
+COMMENT ON COLUMN run_detail.sources_sha256 IS 'sha256 of the file of pinned source hashes';
+
+COMMENT ON COLUMN run_detail.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN run_detail.driver IS 'Version of the GPU driver';
+
+COMMENT ON COLUMN run_detail.cuda IS 'Version of CUDA';
+
+COMMENT ON COLUMN run_detail.python IS 'Version of the interpreter of the GPU tasks';
+
+COMMENT ON COLUMN run_detail.platform IS 'Operating system and machine';
+
+COMMENT ON COLUMN run_detail.packages IS 'Installed packages: name to version';
+
+COMMENT ON COLUMN run_detail.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN run_detail.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN run_detail.memory_total_bytes IS 'Memory of the device, bytes';
+
+COMMENT ON COLUMN run_detail.multiprocessors IS 'Number of streaming multiprocessors';
+
+COMMENT ON COLUMN run_detail.compute_capability IS 'CUDA compute capability';
+
+COMMENT ON COLUMN run_detail.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN run_detail.logical_date IS 'Airflow logical date (UTC)';
+
+COMMENT ON COLUMN run_detail.params IS 'The request as accepted, all parameters with defaults filled in';
+
+COMMENT ON COLUMN run_detail.label IS 'Short name given at the trigger';
+
+COMMENT ON COLUMN run_detail.note IS 'Free text given at the trigger';
+
+COMMENT ON COLUMN run_detail.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN run_detail.seed IS 'Seed of what was random in the measurement';
+
+COMMENT ON COLUMN run_detail.provenance IS 'Where the record comes from, when not from a run of this system';
+
+COMMENT ON COLUMN run_detail.duration_s IS 'Time from the accepted request to the record of the last part, s';
+
+COMMENT ON COLUMN run_detail.started_at IS 'When the run began: when its request was accepted (UTC)';
+
+COMMENT ON COLUMN run_detail.completed_at IS 'When the last of its parts was recorded (UTC)';
+
+COMMENT ON COLUMN run_detail.loaded_at IS 'When its record was loaded (UTC)';
+
+COMMENT ON COLUMN run_detail.record_sha256 IS 'sha256 of the record file that it was loaded from';
+
+COMMENT ON COLUMN run_detail.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN run_detail.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN run_detail.run_id IS 'Key of the run in every table';
+
+ALTER TABLE source_state ALTER COLUMN source_state_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME source_state_source_state_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE telemetry_trace (
+    run_id uuid NOT NULL,
+    moment text NOT NULL,
+    period_s double precision NOT NULL,
+    power_kind text,
+    csv text NOT NULL,
+    error_code text,
+    error_message text,
+    CONSTRAINT telemetry_trace_error_check CHECK (((error_code IS NULL) = (error_message IS NULL))),
+    CONSTRAINT telemetry_trace_finite_check CHECK (((GREATEST(period_s) < 'Infinity'::double precision) AND (LEAST(period_s) > '-Infinity'::double precision))),
+    CONSTRAINT telemetry_trace_period_s_check CHECK ((period_s > (0)::double precision)),
+    CONSTRAINT telemetry_trace_power_kind_check CHECK ((power_kind = ANY (ARRAY['instantaneous'::text, 'average'::text])))
+);
+
+COMMENT ON TABLE telemetry_trace IS 'Power samples of the reference load; may be deleted when old';
+
+COMMENT ON COLUMN telemetry_trace.run_id IS 'Run';
+
+COMMENT ON COLUMN telemetry_trace.moment IS 'before or after the rounds';
+
+COMMENT ON COLUMN telemetry_trace.period_s IS 'Time from sample to sample that was asked for, s';
+
+COMMENT ON COLUMN telemetry_trace.power_kind IS 'instantaneous or average (of one second); NULL: no power was sampled';
+
+COMMENT ON COLUMN telemetry_trace.csv IS 'Samples as CSV with a header line; empty where a value could not be had';
+
+COMMENT ON COLUMN telemetry_trace.error_code IS 'Why sampling ended early or cannot be relied upon: documented snake_case word';
+
+COMMENT ON COLUMN telemetry_trace.error_message IS 'Why sampling ended early or cannot be relied upon: one line';
+
+CREATE VIEW validation_history AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    validation.draw,
+    validation.agreed,
+    validation.total,
+    (previous.predictions_int32_sha256 <> validation.predictions_int32_sha256) AS changed,
+    validation.predictions_int32_sha256,
+    validation.outcome,
+    validation.reason_code,
+    validation.reason_message,
+    validation.mismatches,
+    validation.device_correct,
+    validation.reference_correct,
+        CASE
+            WHEN (cardinality(validation.replays_equal_eager) > 0) THEN (true = ALL (validation.replays_equal_eager))
+            ELSE NULL::boolean
+        END AS all_replays_equal_eager,
+    validation.floats_equal_reference,
+    validation.duration_s,
+    validation.case_name,
+    payload.name AS payload,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    run.kernel_variant,
+    environment.environment_class,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    previous.run_id AS previous_run_id,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM (((((run
+     JOIN validation ON ((validation.run_id = run.run_id)))
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN LATERAL ( SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256,
+            (array_agg(latest.run_id))[1] AS run_id
+           FROM ( SELECT earlier.predictions_int32_sha256,
+                    earlier.run_id
+                   FROM (run before
+                     JOIN validation earlier ON (((earlier.run_id = before.run_id) AND (earlier.case_name = validation.case_name) AND (earlier.predictions_int32_sha256 IS NOT NULL))))
+                  WHERE ((before.workload = run.workload) AND (before.device_id = run.device_id) AND (before.payload_id = run.payload_id) AND (ROW(before.started_at, before.run_id) < ROW(run.started_at, run.run_id)))
+                  ORDER BY before.started_at DESC, before.run_id DESC
+                 LIMIT 1) latest) previous ON (true));
+
+COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
+
+COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN validation_history.workload IS 'What was tested';
+
+COMMENT ON COLUMN validation_history.device IS 'Model name of the device';
+
+COMMENT ON COLUMN validation_history.draw IS 'Number of the draw, where the case is one';
+
+COMMENT ON COLUMN validation_history.agreed IS 'Predictions equal to the frozen ones; NULL when the draw could not be run';
+
+COMMENT ON COLUMN validation_history.total IS 'Predictions made';
+
+COMMENT ON COLUMN validation_history.changed IS 'Whether any prediction differs from the previous run of that device and draw; NULL: nothing to compare';
+
+COMMENT ON COLUMN validation_history.predictions_int32_sha256 IS 'sha256 of the predictions as little-endian int32';
+
+COMMENT ON COLUMN validation_history.outcome IS 'Class of outcome: regression when a prediction or a replay differs';
+
+COMMENT ON COLUMN validation_history.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN validation_history.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN validation_history.mismatches IS 'Every prediction that differs: index, expected, found';
+
+COMMENT ON COLUMN validation_history.device_correct IS 'Predictions of the device equal to the true label';
+
+COMMENT ON COLUMN validation_history.reference_correct IS 'Frozen predictions equal to the true label';
+
+COMMENT ON COLUMN validation_history.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run; NULL: none made';
+
+COMMENT ON COLUMN validation_history.floats_equal_reference IS 'Whether intermediate floats equal the reference bit by bit';
+
+COMMENT ON COLUMN validation_history.duration_s IS 'Time the draw took, s';
+
+COMMENT ON COLUMN validation_history.case_name IS 'What was validated, for example draw-03';
+
+COMMENT ON COLUMN validation_history.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN validation_history.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN validation_history.kernel_variant IS 'Variant of the kernels that ran';
+
+COMMENT ON COLUMN validation_history.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN validation_history.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN validation_history.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN validation_history.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN validation_history.started_at IS 'When the run began (UTC)';
+
+COMMENT ON COLUMN validation_history.previous_run_id IS 'Latest earlier run of the same workload, payload and device that has predictions of the draw';
+
+COMMENT ON COLUMN validation_history.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN validation_history.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN validation_history.run_id IS 'Key of the run in every table';
+
+CREATE VIEW withdrawn AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    withdrawal.scope,
+    withdrawal.reason,
+    withdrawal.figures,
+    withdrawal.withdrawn_by,
+    withdrawal.withdrawn_at,
+    run.adjusted_mj_median,
+    run.energy_trust,
+    ((successor.started_at AT TIME ZONE 'UTC'::text))::date AS successor_night,
+    successor_device.name AS successor_device,
+    successor.adjusted_mj_median AS successor_adjusted_mj_median,
+    successor.energy_trust AS successor_energy_trust,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id,
+    withdrawal.successor_run_id
+   FROM ((((withdrawal
+     JOIN run ON ((run.run_id = withdrawal.run_id)))
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN run successor ON ((successor.run_id = withdrawal.successor_run_id)))
+     LEFT JOIN device successor_device ON ((successor_device.device_id = successor.device_id)));
+
+COMMENT ON VIEW withdrawn IS 'Withdrawn runs with the reason and what to use instead; the runs stay readable in every other view';
+
+COMMENT ON COLUMN withdrawn.night IS 'Date in UTC on which the withdrawn run began';
+
+COMMENT ON COLUMN withdrawn.workload IS 'What was tested';
+
+COMMENT ON COLUMN withdrawn.device IS 'Model name of the device';
+
+COMMENT ON COLUMN withdrawn.scope IS 'What of it must not be used any more: energy, or all of it';
+
+COMMENT ON COLUMN withdrawn.reason IS 'Why it was withdrawn';
+
+COMMENT ON COLUMN withdrawn.figures IS 'The figures that were published, and what holds instead';
+
+COMMENT ON COLUMN withdrawn.withdrawn_by IS 'Who withdrew it';
+
+COMMENT ON COLUMN withdrawn.withdrawn_at IS 'When that was recorded (UTC)';
+
+COMMENT ON COLUMN withdrawn.adjusted_mj_median IS 'Median adjusted energy that it had, mJ a replay';
+
+COMMENT ON COLUMN withdrawn.energy_trust IS 'verified, failed, unverified or unavailable';
+
+COMMENT ON COLUMN withdrawn.successor_night IS 'Date in UTC of the run to be used instead; NULL: none is named';
+
+COMMENT ON COLUMN withdrawn.successor_device IS 'Model name of its device';
+
+COMMENT ON COLUMN withdrawn.successor_adjusted_mj_median IS 'Its median adjusted energy, mJ a replay';
+
+COMMENT ON COLUMN withdrawn.successor_energy_trust IS 'What its energy is worth: verified, failed, unverified or unavailable';
+
+COMMENT ON COLUMN withdrawn.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN withdrawn.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN withdrawn.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN withdrawn.started_at IS 'When the withdrawn run began (UTC)';
+
+COMMENT ON COLUMN withdrawn.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN withdrawn.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN withdrawn.run_id IS 'Key of the withdrawn run in every table';
+
+COMMENT ON COLUMN withdrawn.successor_run_id IS 'Run to be used instead';
+
+ALTER TABLE ONLY alembic_version
+    ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
+
+ALTER TABLE ONLY alert_event
+    ADD CONSTRAINT alert_event_pk PRIMARY KEY (alert_event_id);
+
+ALTER TABLE ONLY alert
+    ADD CONSTRAINT alert_pk PRIMARY KEY (alert_id);
+
+ALTER TABLE ONLY baseline
+    ADD CONSTRAINT baseline_pk PRIMARY KEY (baseline_id);
+
+ALTER TABLE ONLY check_result
+    ADD CONSTRAINT check_result_pk PRIMARY KEY (run_id, check_name, step);
+
+ALTER TABLE ONLY device
+    ADD CONSTRAINT device_kind_uuid_name_key UNIQUE (kind, uuid, name);
+
+ALTER TABLE ONLY device
+    ADD CONSTRAINT device_pk PRIMARY KEY (device_id);
+
+ALTER TABLE ONLY environment
+    ADD CONSTRAINT environment_environment_id_environment_class_key UNIQUE (environment_id, environment_class);
+
+ALTER TABLE ONLY environment
+    ADD CONSTRAINT environment_fingerprint_sha256_key UNIQUE (fingerprint_sha256);
+
+ALTER TABLE ONLY environment
+    ADD CONSTRAINT environment_pk PRIMARY KEY (environment_id);
+
+ALTER TABLE ONLY payload_draw
+    ADD CONSTRAINT payload_draw_pk PRIMARY KEY (payload_id, draw);
+
+ALTER TABLE ONLY payload
+    ADD CONSTRAINT payload_name_manifest_sha256_key UNIQUE (name, manifest_sha256);
+
+ALTER TABLE ONLY payload
+    ADD CONSTRAINT payload_pk PRIMARY KEY (payload_id);
+
+ALTER TABLE ONLY round_energy
+    ADD CONSTRAINT round_energy_pk PRIMARY KEY (run_id, arm, round, figure, subject);
+
+ALTER TABLE ONLY round
+    ADD CONSTRAINT round_pk PRIMARY KEY (run_id, arm, round);
+
+ALTER TABLE ONLY round_trace
+    ADD CONSTRAINT round_trace_pk PRIMARY KEY (run_id, arm, round);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_baseline_key UNIQUE (run_id, workload, payload_id, device_id, protocol, environment_id, energy_trust);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_dag_id_dag_run_id_key UNIQUE (dag_id, dag_run_id);
+
+ALTER TABLE ONLY run_energy
+    ADD CONSTRAINT run_energy_pk PRIMARY KEY (run_id, figure, subject);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_pk PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY source_state
+    ADD CONSTRAINT source_state_fingerprint_sha256_key UNIQUE (fingerprint_sha256);
+
+ALTER TABLE ONLY source_state
+    ADD CONSTRAINT source_state_pk PRIMARY KEY (source_state_id);
+
+ALTER TABLE ONLY telemetry_gate
+    ADD CONSTRAINT telemetry_gate_pk PRIMARY KEY (run_id, gate, at);
+
+ALTER TABLE ONLY telemetry
+    ADD CONSTRAINT telemetry_pk PRIMARY KEY (run_id, moment);
+
+ALTER TABLE ONLY telemetry_trace
+    ADD CONSTRAINT telemetry_trace_pk PRIMARY KEY (run_id, moment);
+
+ALTER TABLE ONLY validation
+    ADD CONSTRAINT validation_pk PRIMARY KEY (run_id, case_name);
+
+ALTER TABLE ONLY validation
+    ADD CONSTRAINT validation_run_id_draw_key UNIQUE (run_id, draw);
+
+ALTER TABLE ONLY withdrawal
+    ADD CONSTRAINT withdrawal_pk PRIMARY KEY (run_id, scope);
+
+CREATE INDEX alert_event_alert_id_alert_event_id_idx ON alert_event USING btree (alert_id, alert_event_id);
+
+CREATE UNIQUE INDEX alert_unresolved_key ON alert USING btree (workload, COALESCE(device_id, 0), metric, direction) WHERE (state <> 'resolved'::text);
+
+CREATE UNIQUE INDEX baseline_current_key ON baseline USING btree (workload, payload_id, device_id, protocol, environment_class) WHERE (retired_at IS NULL);
+
+CREATE INDEX run_night_idx ON run USING btree ((((started_at AT TIME ZONE 'UTC'::text))::date));
+
+CREATE INDEX run_started_at_idx ON run USING btree (started_at);
+
+CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run USING btree (workload, device_id, started_at, run_id);
+
+CREATE TRIGGER baseline_is_not_withdrawn AFTER INSERT OR UPDATE ON baseline FOR EACH ROW EXECUTE FUNCTION baseline_is_not_withdrawn();
+
+CREATE TRIGGER round_energy_is_history BEFORE INSERT OR DELETE OR UPDATE ON round_energy FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER round_is_history BEFORE INSERT OR DELETE OR UPDATE ON round FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER run_energy_is_history BEFORE INSERT OR DELETE OR UPDATE ON run_energy FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER run_is_history BEFORE UPDATE ON run FOR EACH ROW WHEN (((old.verdict <> 'infrastructure_failure'::text) AND (NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text)))) EXECUTE FUNCTION run_is_history();
+
+CREATE TRIGGER telemetry_gate_is_history BEFORE INSERT OR DELETE OR UPDATE ON telemetry_gate FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER telemetry_is_history BEFORE INSERT OR DELETE OR UPDATE ON telemetry FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER validation_is_history BEFORE INSERT OR DELETE OR UPDATE ON validation FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER withdrawn_is_no_baseline AFTER INSERT OR UPDATE ON withdrawal FOR EACH ROW EXECUTE FUNCTION baseline_is_not_withdrawn();
+
+ALTER TABLE ONLY alert
+    ADD CONSTRAINT alert_baseline_id_fk FOREIGN KEY (baseline_id) REFERENCES baseline(baseline_id);
+
+ALTER TABLE ONLY alert
+    ADD CONSTRAINT alert_device_id_fk FOREIGN KEY (device_id) REFERENCES device(device_id);
+
+ALTER TABLE ONLY alert_event
+    ADD CONSTRAINT alert_event_alert_id_fk FOREIGN KEY (alert_id) REFERENCES alert(alert_id);
+
+ALTER TABLE ONLY alert_event
+    ADD CONSTRAINT alert_event_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY alert
+    ADD CONSTRAINT alert_first_run_id_fk FOREIGN KEY (first_run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY alert
+    ADD CONSTRAINT alert_last_run_id_fk FOREIGN KEY (last_run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY baseline
+    ADD CONSTRAINT baseline_device_id_fk FOREIGN KEY (device_id) REFERENCES device(device_id);
+
+ALTER TABLE ONLY baseline
+    ADD CONSTRAINT baseline_environment_id_environment_class_fk FOREIGN KEY (environment_id, environment_class) REFERENCES environment(environment_id, environment_class);
+
+ALTER TABLE ONLY baseline
+    ADD CONSTRAINT baseline_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);
+
+ALTER TABLE ONLY baseline
+    ADD CONSTRAINT baseline_run_fk FOREIGN KEY (run_id, workload, payload_id, device_id, protocol, environment_id, energy_trust) REFERENCES run(run_id, workload, payload_id, device_id, protocol, environment_id, energy_trust);
+
+ALTER TABLE ONLY check_result
+    ADD CONSTRAINT check_result_baseline_id_fk FOREIGN KEY (baseline_id) REFERENCES baseline(baseline_id);
+
+ALTER TABLE ONLY check_result
+    ADD CONSTRAINT check_result_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY payload_draw
+    ADD CONSTRAINT payload_draw_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);
+
+ALTER TABLE ONLY round_energy
+    ADD CONSTRAINT round_energy_run_id_arm_round_fk FOREIGN KEY (run_id, arm, round) REFERENCES round(run_id, arm, round);
+
+ALTER TABLE ONLY round
+    ADD CONSTRAINT round_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY round_trace
+    ADD CONSTRAINT round_trace_run_id_arm_round_fk FOREIGN KEY (run_id, arm, round) REFERENCES round(run_id, arm, round);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_device_id_fk FOREIGN KEY (device_id) REFERENCES device(device_id);
+
+ALTER TABLE ONLY run_energy
+    ADD CONSTRAINT run_energy_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_environment_id_fk FOREIGN KEY (environment_id) REFERENCES environment(environment_id);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_source_state_id_fk FOREIGN KEY (source_state_id) REFERENCES source_state(source_state_id);
+
+ALTER TABLE ONLY telemetry_gate
+    ADD CONSTRAINT telemetry_gate_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY telemetry
+    ADD CONSTRAINT telemetry_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY telemetry_trace
+    ADD CONSTRAINT telemetry_trace_run_id_moment_fk FOREIGN KEY (run_id, moment) REFERENCES telemetry(run_id, moment);
+
+ALTER TABLE ONLY validation
+    ADD CONSTRAINT validation_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY withdrawal
+    ADD CONSTRAINT withdrawal_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY withdrawal
+    ADD CONSTRAINT withdrawal_successor_run_id_fk FOREIGN KEY (successor_run_id) REFERENCES run(run_id);
