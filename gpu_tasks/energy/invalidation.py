@@ -128,31 +128,25 @@ def _identity(before: GpuState, after: GpuState) -> list[Reason]:
 
 
 def _throttling(before: GpuState, after: GpuState, working: Sequence[Sample]) -> list[Reason]:
-    reasons = []
-    seen = {
-        "before the round": [before.throttle_reasons],
-        "after the round": [after.throttle_reasons],
-        "while working": [sample.throttle_reasons for sample in working],
-    }
-    for when, masks in seen.items():
-        bits = _names(_union(masks) & ~sum(NOT_THROTTLING))
-        if bits:
-            message = f"clocks {when}: expected not to be held down, found {', '.join(bits)}"
-            reasons.append(Reason("throttled", message))
+    reasons = _held("before the round", [before.throttle_reasons]) + _held("after the round", [after.throttle_reasons])
     for policy in COUNTED_POLICIES:
         old, new = before.violation_ns.get(policy), after.violation_ns.get(policy)
         if old is not None and new is not None and new > old:
             more_ms = (new - old) / 1e6
             message = f"throttled: time under the {policy} limit: expected not to grow, found {more_ms:g} ms more"
             reasons.append(Reason("violation_time_grew", message))
-    return reasons
+    return reasons + _held("while working", [sample.throttle_reasons for sample in working])
 
 
-def _union(masks: Iterable[int | None]) -> int:
-    bits = 0
+def _held(when: str, masks: Iterable[int | None]) -> list[Reason]:
+    """What has held the clocks down, whichever of the looks has seen it."""
+    seen = 0
     for mask in masks:
-        bits |= mask or 0
-    return bits
+        seen |= mask or 0
+    bits = _names(seen & ~sum(NOT_THROTTLING))
+    if not bits:
+        return []
+    return [Reason("throttled", f"clocks {when}: expected not to be held down, found {', '.join(bits)}")]
 
 
 def _names(bits: int) -> list[str]:

@@ -101,7 +101,7 @@ class FlooredLag(Lag):
     """A lag that is never seen below ``floor``: ``max(y(t), floor)``, and the integral of that, exactly."""
 
     def __init__(self, constant_s: float, start_s: float, floor: float) -> None:
-        super().__init__(constant_s, start_s)
+        super().__init__(constant_s, start_s, 0.0)
         self._floor = floor
 
     def value(self, time_s: float) -> float:

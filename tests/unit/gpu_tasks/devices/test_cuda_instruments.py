@@ -12,17 +12,29 @@ from gpu_tasks.devices.cuda import errors, instruments
 from gpu_tasks.devices.cuda.device import CudaQda
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.energy.instruments import Instruments
-from gpu_tasks.energy.nvml.errors import NvmlGpuIsLost, NvmlLibraryNotFound, NvmlNotReady
+from gpu_tasks.energy.nvml.errors import (
+    CODES,
+    NvmlDriverNotLoaded,
+    NvmlError,
+    NvmlGpuIsLost,
+    NvmlHung,
+    NvmlLibraryNotFound,
+    NvmlNotReady,
+    NvmlUnavailable,
+)
 from gpu_tasks.energy.nvml.matching import DeviceMismatch
 from gpu_tasks.energy.preflight import HELD_BYTES, own_process
 from gpu_tasks.energy.sampler import ProcessSampler
 from gpu_tasks.energy.simulation.effects import Effects
+from gpu_tasks.energy.simulation.faults import ENERGY, FaultyNvml, failing
 from gpu_tasks.energy.simulation.nvml import FakeNvml
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, Reason
 from gpu_tasks.workloads.base import Workload
 from tests.unit.gpu_tasks.devices.cuda_board import BUS_ID, CONTEXT_BYTES, UUID, Board
 from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
+
+FOREIGN_UUID = "GPU-ffffffff-0405-0607-0809-0a0b0c0d0e0f"
 
 
 @pytest.fixture
@@ -109,9 +121,17 @@ def missing_library() -> Any:
     raise NvmlLibraryNotFound("nvmlInit")
 
 
+def missing_driver() -> Any:
+    raise NvmlDriverNotLoaded("nvmlInit")
+
+
 @pytest.mark.parametrize(
     ("load", "code"),
-    [(missing_package, "nvml_package_missing"), (missing_library, "nvml_library_not_found")],
+    [
+        (missing_package, "nvml_package_missing"),
+        (missing_library, "nvml_library_not_found"),
+        (missing_driver, "nvml_driver_not_loaded"),
+    ],
 )
 def test_without_nvml_the_device_works_and_says_why_there_is_no_energy(
     device: CudaQda, monkeypatch: pytest.MonkeyPatch, load: Callable[[], Any], code: str
@@ -128,11 +148,45 @@ def test_two_packages_are_a_failure_and_no_missing_counter(device: CudaQda, monk
         raise InfrastructureFailure("two_nvml_packages", "packages: expected one, found pynvml 11 and nvidia-ml-py 13")
 
     monkeypatch.setattr(instruments, "load_nvml", two)
-    with pytest.raises(InfrastructureFailure, match="found pynvml 11 and nvidia-ml-py 13"):
-        device.instruments()
-    reason = device.fingerprint().energy_counter_reason
-    assert reason is not None
-    assert reason.code == "two_nvml_packages"
+    for question in (device.instruments, device.fingerprint):
+        with pytest.raises(InfrastructureFailure, match="found pynvml 11 and nvidia-ml-py 13") as caught:
+            question()
+        assert caught.value.code == "two_nvml_packages"
+
+
+MOMENTARY = [error for error in CODES.values() if not issubclass(error, (NvmlLibraryNotFound, NvmlDriverNotLoaded))]
+
+
+@pytest.mark.parametrize("error", MOMENTARY)
+def test_one_bad_moment_of_nvml_is_raised_and_the_next_one_may_find_the_counter(
+    nvml: FakeNvml, device: CudaQda, monkeypatch: pytest.MonkeyPatch, error: type[NvmlError]
+) -> None:
+    """When NVML is opened; when the counter is read, what the GPU has not got is no bad moment."""
+    monkeypatch.setattr(instruments, "load_nvml", lambda: FaultyNvml(nvml, failing("nvmlInit", error.value)))
+    for question in (device.fingerprint, device.instruments):
+        with pytest.raises(error):
+            question()
+    monkeypatch.setattr(instruments, "load_nvml", lambda: FaultyNvml(nvml, failing(ENERGY, error.value)))
+    if issubclass(error, NvmlUnavailable):
+        fingerprint = device.fingerprint()
+        assert not fingerprint.energy_counter
+        assert fingerprint.energy_counter_reason is not None
+        assert fingerprint.energy_counter_reason.message.startswith(ENERGY)
+        return
+    for question in (device.fingerprint, device.instruments):
+        with pytest.raises(error):
+            question()
+    monkeypatch.setattr(instruments, "load_nvml", lambda: nvml)
+    assert device.fingerprint().energy_counter
+
+
+def test_a_call_that_hangs_is_a_bad_moment(nvml: FakeNvml, device: CudaQda, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang() -> Any:
+        raise NvmlHung("nvmlInit", 60.0)
+
+    monkeypatch.setattr(instruments, "load_nvml", hang)
+    with pytest.raises(NvmlHung):
+        device.fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -146,23 +200,50 @@ def test_another_board_is_never_measured_instead(
     board: Board, nvml: FakeNvml, device: CudaQda, other: dict[str, str], words: str
 ) -> None:
     vars(board).update(other)
-    for _ in range(2):
+    for question in (device.instruments, device.fingerprint, device.instruments):
         with pytest.raises(DeviceMismatch, match=words) as caught:
-            device.instruments()
+            question()
         assert caught.value.outcome is Outcome.INVALID_MEASUREMENT
-    fingerprint = device.fingerprint()
-    assert (fingerprint.energy_counter, fingerprint.uuid) == (False, UUID)
-    assert fingerprint.energy_counter_reason is not None
-    assert fingerprint.energy_counter_reason.code == "device_mismatch"
     assert nvml._initialised == 0
+
+
+@pytest.mark.parametrize("visible", [None, "0", "1,0", UUID, UUID[:12], f"{UUID},{FOREIGN_UUID}"])
+def test_the_board_that_is_visible_first_is_measured(
+    gpu: FakeGpu, board: Board, device: CudaQda, monkeypatch: pytest.MonkeyPatch, visible: str | None
+) -> None:
+    use(FakeNvml(foreign(gpu), board), monkeypatch)
+    show(visible, monkeypatch)
+    assert opened(device).gpu.state().uuid == UUID
+
+
+def test_a_board_that_is_visible_and_not_the_one_that_computes_is_a_mismatch(
+    gpu: FakeGpu, board: Board, device: CudaQda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(FakeNvml(foreign(gpu), board), monkeypatch)
+    show(FOREIGN_UUID, monkeypatch)
+    with pytest.raises(DeviceMismatch, match=f"expected the CUDA device {UUID} first, found {FOREIGN_UUID}"):
+        device.fingerprint()
+    show("GPU-", monkeypatch)
+    with pytest.raises(BadInput, match="found 'GPU-'"):
+        device.fingerprint()
+
+
+def foreign(gpu: FakeGpu) -> Board:
+    board = Board(gpu)
+    board.uuid, board.pci_bus_id = FOREIGN_UUID, "00000000:01:00.0"
+    return board
+
+
+def show(visible: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
 
 
 def test_the_computing_board_is_found_among_others_whatever_their_order(
     gpu: FakeGpu, board: Board, device: CudaQda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Board(gpu)
-    other.uuid, other.pci_bus_id = "GPU-ffffffff-0405-0607-0809-0a0b0c0d0e0f", "00000000:01:00.0"
-    use(FakeNvml(other, board, bytes_strings=True), monkeypatch)
+    use(FakeNvml(foreign(gpu), board, bytes_strings=True), monkeypatch)
     assert opened(device).gpu.state().uuid == UUID
 
 
@@ -174,18 +255,14 @@ def test_a_lost_gpu_is_the_machines_failure(board: Board, nvml: FakeNvml, device
     assert nvml._initialised == 0
 
 
-def test_a_counter_that_is_not_ready_is_asked_again(
-    gpu: FakeGpu, device: CudaQda, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(FakeNvml(Board(gpu, Effects(not_ready=True))), monkeypatch)
-    with pytest.raises(NvmlNotReady):
-        device.instruments()
-    while not isinstance(device._instruments, instruments.GpuInstruments):
-        try:
-            device.instruments()
-        except NvmlNotReady:
-            continue
+def test_a_counter_that_is_not_ready_is_asked_again(board: Board, nvml: FakeNvml, device: CudaQda) -> None:
+    board.refused_reads = range(2)
+    for question in (device.fingerprint, device.instruments):
+        with pytest.raises(NvmlNotReady) as caught:
+            question()
+        assert caught.value.transient
     assert device.fingerprint().energy_counter
+    assert nvml._initialised == 1
 
 
 def test_memory_is_held_and_gone_afterwards(nvml: FakeNvml, gpu: FakeGpu, device: CudaQda) -> None:

@@ -13,7 +13,7 @@ from gpu_tasks.devices.registry import KernelChoice, Simulation, open_device
 from gpu_tasks.devices.simulated import CONTROL_W, SimulatedQda
 from gpu_tasks.energy.figures import idle_power_w
 from gpu_tasks.energy.instruments import Instruments
-from gpu_tasks.energy.nvml.errors import NvmlGpuIsLost
+from gpu_tasks.energy.nvml.errors import NvmlGpuIsLost, NvmlNotReady
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.records import BadInput, InfrastructureFailure, Reason
 from gpu_tasks.workloads.base import Workload
@@ -235,10 +235,24 @@ def test_no_counter_is_said_with_its_reason(opened: Opened) -> None:
     assert device.instruments() == found.energy_counter_reason
 
 
-def test_a_counter_that_is_not_ready_yet_is_there(opened: Opened) -> None:
-    device = opened("not_ready")
+def test_a_counter_that_is_not_ready_is_raised_as_on_a_gpu_and_found_a_moment_later(opened: Opened) -> None:
+    device = opened()
+    device._gpu.refused_reads = range(2)
+    for question in (device.fingerprint, device.instruments):
+        with pytest.raises(NvmlNotReady) as caught:
+            question()
+        assert caught.value.transient
     assert device.fingerprint().energy_counter is True
     assert isinstance(device.instruments(), Instruments)
+
+
+def test_the_effect_is_of_the_first_reading_after_the_opening(opened: Opened) -> None:
+    device = opened("not_ready")
+    assert device.fingerprint().energy_counter is True
+    gpu = instruments_of(device).gpu
+    with pytest.raises(NvmlNotReady):
+        gpu.read_counter()
+    assert gpu.read_counter().energy_mj > 0
 
 
 def test_output_is_wrong_after_the_window_and_not_before(opened: Opened, draws: list[Draw]) -> None:

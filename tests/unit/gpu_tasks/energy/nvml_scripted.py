@@ -60,6 +60,7 @@ class ScriptedNvml:
         self.absent: set[str] = set()
         self.uuids = [UUID]
         self.energy_mj = 5_000_000
+        self.xids: list[int] = []  # which are waited for
         self.answers: dict[str, Any] = {
             "nvmlInit": None,
             "nvmlShutdown": None,
@@ -90,6 +91,11 @@ class ScriptedNvml:
             "nvmlDeviceGetMigMode": [0, 0],
             "nvmlDeviceGetTotalEccErrors": 0,
             "nvmlDeviceGetRemappedRows": (0, 0, 0, 0),
+            "nvmlDeviceGetSupportedEventTypes": pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeClock,
+            "nvmlEventSetCreate": "events",
+            "nvmlDeviceRegisterEvents": None,
+            "nvmlEventSetWait_v2": self._next_xid,
+            "nvmlEventSetFree": None,
         }
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -108,6 +114,12 @@ class ScriptedNvml:
         if isinstance(answer, Exception):
             raise answer
         return answer(*arguments) if callable(answer) else answer
+
+    def _next_xid(self, events: str, timeout_ms: int) -> Any:
+        assert (events, timeout_ms) == ("events", 0), "nobody waits for an error"
+        if not self.xids:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT)
+        return SimpleNamespace(eventType=pynvml.nvmlEventTypeXidCriticalError, eventData=self.xids.pop(0))
 
     def _by_uuid(self, uuid: str) -> str:
         if uuid not in self.uuids:

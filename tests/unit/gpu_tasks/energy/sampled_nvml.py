@@ -6,16 +6,19 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pynvml
 
-from tests.unit.gpu_tasks.energy.nvml_scripted import ScriptedNvml, field_value
+from tests.unit.gpu_tasks.energy.nvml_scripted import ScriptedNvml, field_value, process
 
 GOOD_SAMPLES = 4
 """How many samples the ones that go wrong take before."""
 
 _COUNTER, _FIELDS = "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetFieldValues"
+
+_TIMEOUT = pynvml.NVML_ERROR_TIMEOUT
 
 
 def healthy() -> ScriptedNvml:
@@ -60,6 +63,10 @@ def dying() -> ScriptedNvml:
     return _then(lambda: os._exit(7))
 
 
+def dying_at_once() -> ScriptedNvml:
+    return _then(lambda: os._exit(7), good=0)
+
+
 def crashing() -> ScriptedNvml:
     return _then(lambda: {}["what nobody thought of"])
 
@@ -88,6 +95,34 @@ def without_power() -> ScriptedNvml:
     nvml = healthy()
     for name in (_FIELDS, "nvmlDeviceGetPowerUsage"):
         nvml.fail(name, pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return nvml
+
+
+def with_an_xid() -> ScriptedNvml:
+    """One Xid error, some samples after the first one, and then nothing more."""
+    nvml = healthy()
+    nvml.answers["nvmlEventSetWait_v2"] = lambda events, timeout_ms: (
+        SimpleNamespace(eventData=79) if nvml.calls.count("nvmlEventSetWait_v2") == 3 else _raise(_TIMEOUT)
+    )
+    return nvml
+
+
+def lost_after_an_xid() -> ScriptedNvml:
+    nvml = lost()
+    nvml.xids = [79]
+    return nvml
+
+
+def unwatchable() -> ScriptedNvml:
+    nvml = healthy()
+    nvml.fail("nvmlEventSetCreate", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return nvml
+
+
+def shared() -> ScriptedNvml:
+    """Two processes compute."""
+    nvml = healthy()
+    nvml.answers["nvmlDeviceGetComputeRunningProcesses"] = [process(1285, 1), process(7, 1)]
     return nvml
 
 

@@ -51,14 +51,23 @@ def reading(time_s: float, energy_mj: int) -> CounterReading:
     return CounterReading(energy_mj, time_s, 0.003)
 
 
+WORK = [(104.0, 125.0)]
 READINGS = [reading(100.0, 0), reading(105.0, 300_000), reading(121.0, 1_800_000), reading(121.01, 1_800_000)]
 
 
-def working(clocks: list[int], state: int = 0, start_s: float = 105.0, busy: int = 97) -> list[Sample]:
+def working(clocks: list[int], state: int = 0, start_s: float = 105.0, **values: int | None) -> list[Sample]:
     """A sample every 50 ms while kernels run."""
     return [
-        Sample(start_s + number / 20, 90.0, sm_clock_mhz=clock, utilisation_percent=busy, performance_state=state)
+        Sample(start_s + number / 20, 90.0, sm_clock_mhz=clock, performance_state=state, **values)  # type: ignore[arg-type]
         for number, clock in enumerate(clocks)
+    ]
+
+
+def counted(*energies_mj: int, start_s: float = 105.0) -> list[Sample]:
+    """Samples of the counter, every 50 ms."""
+    times = [start_s + number / 20 for number in range(len(energies_mj))]
+    return [
+        Sample(time, counter_time_s=time, counter_mj=energy) for time, energy in zip(times, energies_mj, strict=True)
     ]
 
 
@@ -67,13 +76,16 @@ def codes(
     after: GpuState = AFTER,
     samples: list[Sample] | None = None,
     readings: list[CounterReading] | None = None,
+    *,
     clock_floor_mhz: float | None = None,
+    active: list[tuple[float, float]] | None = None,
 ) -> list[str]:
     reasons = invalid_reasons(
         before,
         after,
         working([1410] * 300) if samples is None else samples,
         READINGS if readings is None else readings,
+        active=WORK if active is None else active,
         clock_floor_mhz=clock_floor_mhz,
     )
     assert all(": expected " in reason.message and ", found " in reason.message for reason in reasons)
@@ -102,7 +114,7 @@ def test_a_bit_that_holds_the_clocks_down_invalidates_whenever_it_is_seen(bit: i
     before = BEFORE if when == "after" else dataclasses.replace(BEFORE, **held)
     after = AFTER if when == "before" else dataclasses.replace(AFTER, **held)
     assert codes(before, after) == ["throttled"] * (2 if when == "both" else 1)
-    (reason, *_) = invalid_reasons(before, after, [], READINGS)
+    (reason, *_) = invalid_reasons(before, after, [], READINGS, active=[])
     assert THROTTLING.get(bit, hex(bit)) in reason.message
     assert "gpu_idle" not in reason.message
 
@@ -113,12 +125,30 @@ def test_nvbench_231_no_work_and_the_clock_that_was_asked_for_are_no_throttling(
     assert codes(*states) == []
 
 
+@pytest.mark.parametrize("bit", [*THROTTLING, 0x200])
+def test_a_bit_that_holds_the_clocks_down_for_one_sample_of_the_work_invalidates(bit: int) -> None:
+    held = working([1410] * 300, throttle_reasons=0)
+    held[150] = dataclasses.replace(held[150], throttle_reasons=bit | 0x2)
+    assert codes(samples=held) == ["throttled"]
+    (reason,) = invalid_reasons(BEFORE, AFTER, held, READINGS, active=WORK)
+    found = THROTTLING.get(bit, hex(bit))
+    assert reason.message == f"clocks while working: expected not to be held down, found {found}"
+
+
+def test_bits_of_several_samples_are_told_together_and_those_of_idle_times_are_nobodys() -> None:
+    held = working([1410] * 100, throttle_reasons=0x4) + working([1410] * 100, throttle_reasons=0x80, start_s=110.0)
+    (reason,) = invalid_reasons(BEFORE, AFTER, held, READINGS, active=WORK)
+    assert reason.message.endswith("found sw_power_cap, hw_power_brake_slowdown")
+    assert codes(samples=held, active=[(120.0, 121.0)]) == []
+    assert codes(samples=working([1410] * 300, throttle_reasons=0x3)) == []
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_time_under_a_limit_that_grew_invalidates_and_time_without_work_does_not(policy: str) -> None:
     after = dataclasses.replace(AFTER, violation_ns=BEFORE.violation_ns | {policy: 5_001_000})
     assert codes(after=after) == (["violation_time_grew"] if policy in COUNTED_POLICIES else [])
     if policy in COUNTED_POLICIES:
-        (reason,) = invalid_reasons(BEFORE, after, [], READINGS)
+        (reason,) = invalid_reasons(BEFORE, after, [], READINGS, active=[])
         expected = f"time under the {policy} limit: expected not to grow, found 5 ms more"
         assert reason.message == f"throttled: {expected}"
 
@@ -135,16 +165,19 @@ def test_nvbench_193_flashinfer_2899_clocks_that_drop_by_19_percent_in_mid_run_i
     assert codes(samples=working([1410] * 150 + [1142] * 3 + [1410] * 150)) == ["clock_drop"]
 
 
-def test_clocks_that_rise_at_the_start_or_step_by_a_boost_bin_are_none() -> None:
-    assert codes(samples=working([1095] * 20 + [1410] * 280)) == []
+def test_a_low_clock_at_first_is_as_bad_as_one_later() -> None:
+    assert codes(samples=working([1095] * 20 + [1410] * 280)) == ["clock_drop"]
+    assert codes(samples=working([1410] * 280 + [1095] * 20)) == ["clock_drop"]
+
+
+def test_a_step_by_a_boost_bin_is_no_drop() -> None:
     assert codes(samples=working([1410, 1395, 1380, 1410] * 75)) == []
 
 
 @given(st.lists(st.integers(1270, 1410), min_size=60, max_size=90), st.integers(30, 59), st.integers(300, 1142))
 def test_a_drop_is_found_wherever_it_is(clocks: list[int], place: int, low: int) -> None:
     assert codes(samples=working(clocks)) == []
-    clocks[place] = low
-    assert codes(samples=working([1410, *clocks])) == ["clock_drop"]
+    assert codes(samples=working([*clocks[:place], low, *clocks[place + 1 :], 1410])) == ["clock_drop"]
 
 
 def test_an_sm_clock_under_its_floor_invalidates() -> None:
@@ -154,31 +187,49 @@ def test_an_sm_clock_under_its_floor_invalidates() -> None:
     assert codes(samples=steady) == []
 
 
-def test_clocks_of_idle_times_are_nobodys_fault() -> None:
-    idle = working([210] * 100, start_s=100.0, busy=0)
-    ramp = working([1410] * 100, start_s=105.0)
-    tail = working([345] * 100, start_s=110.0, busy=2)
-    assert codes(samples=[*idle, *ramp, *tail], clock_floor_mhz=1400.0) == []
-
-
-def test_busy_samples_next_to_idle_ones_are_not_believed_and_those_in_the_middle_are() -> None:
-    idle, busy = working([210] * 20, start_s=104.0, busy=0), working([1410] * 100, start_s=105.0)
-    last = working([210] * 10, start_s=110.0)  # utilisation still says busy
-    found = active_samples([*idle, *busy, *last, *working([210] * 40, start_s=110.5, busy=0)])
-    assert {sample.sm_clock_mhz for sample in found} == {1410}
-    assert (found[0].time_s, found[-1].time_s) == (pytest.approx(106.0), pytest.approx(109.45))
-
-
-def test_one_idle_sample_at_either_end_is_enough_to_keep_away_from() -> None:
+def test_clocks_and_states_of_idle_times_are_nobodys_fault() -> None:
+    idle = working([210] * 100, state=8, start_s=100.0)
     busy = working([1410] * 100, start_s=105.0)
-    (first, *_) = active_samples([Sample(104.9, utilisation_percent=0), *busy])
-    (*_, last) = active_samples([*busy, Sample(110.0, utilisation_percent=0)])
-    assert (first.time_s, last.time_s) == (pytest.approx(105.95), pytest.approx(108.95))
+    tail = working([345] * 100, state=5, start_s=110.0)
+    work = [(105.0, 109.99)]
+    assert codes(samples=[*idle, *busy, *tail], clock_floor_mhz=1400.0, active=work) == []
+    assert codes(samples=[*idle, *busy, *tail], active=[(103.0, 109.99)]) == ["clock_drop", "performance_state_changed"]
 
 
-def test_half_of_the_time_is_busy() -> None:
-    assert active_samples(working([1410] * 3, busy=50)) == working([1410] * 3, busy=50)
-    assert active_samples(working([1410] * 3, busy=49)) == []
+def test_clocks_are_compared_over_all_windows_of_the_round() -> None:
+    slow, fast = working([1095] * 40, start_s=105.0), working([1410] * 40, start_s=110.0)
+    assert codes(samples=[*slow, *fast], active=[(105.0, 107.0), (110.0, 112.0)]) == ["clock_drop"]
+    assert codes(samples=slow, active=[(105.0, 107.0)]) == []
+
+
+def test_samples_at_the_very_beginning_and_end_of_a_window_are_not_of_it() -> None:
+    samples = [Sample(number / 100) for number in range(10_400, 10_800)]
+    found = active_samples(samples, (105.0, 107.0))
+    assert (found[0].time_s, found[-1].time_s) == (105.3, 106.9)
+    assert active_samples(samples, (105.0, 105.3)) == []
+
+
+@pytest.mark.parametrize(
+    ("active", "found"),
+    [
+        ([(105.0, 106.01)], ["no_samples_of_work"]),
+        ([(105.0, 106.0)], []),
+        ([(104.0, 104.2), (110.0, 112.0)], []),
+        ([(110.0, 112.0), (105.0, 106.5), (114.0, 116.0)], ["no_samples_of_work"]),
+        ([], []),
+    ],
+)
+def test_a_long_window_without_a_sample_of_its_work_invalidates(
+    active: list[tuple[float, float]], found: list[str]
+) -> None:
+    gap = [*working([1410] * 3, start_s=105.1), *working([1410] * 40, start_s=110.0), *working([1410], start_s=114.5)]
+    assert codes(samples=gap, active=active) == found
+
+
+def test_a_window_that_was_not_seen_is_named() -> None:
+    (reason,) = invalid_reasons(BEFORE, AFTER, working([1410] * 40), READINGS, active=[(105.0, 107.0), (110.0, 112.0)])
+    found = "none in 1 of 2, the first 110.000 to 112.000 s"
+    assert reason.message == f"samples: expected some in every window of work, found {found}"
 
 
 def test_a_tenth_of_the_clock_may_go_and_no_more() -> None:
@@ -186,18 +237,14 @@ def test_a_tenth_of_the_clock_may_go_and_no_more() -> None:
     assert codes(samples=working([1410, 1268])) == ["clock_drop"]
 
 
-def test_without_utilisation_nothing_is_known_to_be_active() -> None:
-    unknown = [dataclasses.replace(sample, utilisation_percent=None) for sample in working([210] * 50)]
-    assert active_samples(unknown) == []
-    assert codes(samples=unknown, clock_floor_mhz=1400.0) == []
-    assert codes(samples=[]) == []
+def test_what_samples_do_not_say_is_not_judged() -> None:
+    assert codes(samples=[Sample(105.0 + number / 20) for number in range(300)], clock_floor_mhz=1400.0) == []
 
 
 @pytest.mark.parametrize(
     ("change", "code"),
     [
         ({"power_limit_w": 320.0}, "power_limit_changed"),
-        ({"performance_state": 2}, "performance_state_changed"),
         ({"uuid": "GPU-00000000"}, "device_changed"),
         ({"pci_bus_id": "00000000:07:00.0"}, "device_changed"),
         ({"driver": "580.126.09"}, "driver_changed"),
@@ -209,9 +256,7 @@ def test_what_changed_between_before_and_after_invalidates(change: dict[str, obj
     assert codes(after=dataclasses.replace(AFTER, **change)) == [code]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "field", ["power_limit_w", "performance_state", "uncorrected_ecc_errors", "processes", "throttle_reasons"]
-)
+@pytest.mark.parametrize("field", ["power_limit_w", "uncorrected_ecc_errors", "processes", "throttle_reasons"])
 def test_what_is_not_known_before_or_after_is_not_compared(field: str) -> None:
     assert codes(after=dataclasses.replace(AFTER, **{field: None})) == []
     assert codes(before=dataclasses.replace(BEFORE, **{field: None})) == []
@@ -220,6 +265,30 @@ def test_what_is_not_known_before_or_after_is_not_compared(field: str) -> None:
 def test_a_process_that_ended_or_uses_other_memory_is_no_new_one() -> None:
     before = dataclasses.replace(BEFORE, processes=[GpuProcess(1285, 1), GpuProcess(7, None)])
     assert codes(before, dataclasses.replace(AFTER, processes=[GpuProcess(1285, 999)])) == []
+
+
+def test_a_process_that_came_and_went_is_in_the_samples_and_invalidates() -> None:
+    samples = working([1410] * 300)
+    for place in range(0, 300, 10):
+        samples[place] = dataclasses.replace(samples[place], processes=1)
+    assert codes(samples=samples) == []
+    samples[150] = dataclasses.replace(samples[150], processes=2)
+    assert codes(samples=samples) == ["new_process"]
+    (reason,) = invalid_reasons(BEFORE, AFTER, samples, READINGS, active=WORK)
+    assert reason.message == "processes: expected 1 all through, found 2 in between"
+    two = dataclasses.replace(BEFORE, processes=[GpuProcess(1285, 1), GpuProcess(7, None)])
+    assert codes(before=two, samples=samples) == []
+    assert codes(before=dataclasses.replace(BEFORE, processes=None), samples=samples) == []
+    assert codes(after=dataclasses.replace(AFTER, processes=None), samples=samples) == ["new_process"]
+
+
+def test_a_process_that_came_and_went_while_nothing_ran_counts_as_well() -> None:
+    idle = [dataclasses.replace(Sample(102.0), processes=2)]
+    assert codes(samples=[*idle, *working([1410] * 300)]) == ["new_process"]
+
+
+def test_a_gpu_that_leaves_p0_when_it_idles_is_fine() -> None:
+    assert codes(before=dataclasses.replace(BEFORE, performance_state=8)) == []
 
 
 def test_a_performance_state_that_changes_while_working_invalidates() -> None:
@@ -233,6 +302,53 @@ def test_codecarbon_1309_pyjoules_16_a_counter_that_falls_invalidates() -> None:
         assert codes(readings=readings) == ["counter_backwards"]
     (reason,) = window_reasons("active", reading(1.0, 500), reading(2.0, 0), 400.0)
     assert reason.message == "active: counter: expected to rise, found to fall by 500 mJ in 1.000 s"
+
+
+@pytest.mark.parametrize("by_mj", [1, 20_000])
+def test_a_counter_that_falls_between_two_samples_invalidates_however_little(by_mj: int) -> None:
+    """Readings around it rise all the same: 20 J are made up for in a third of a second."""
+    rising = [400_000 + 3_000 * number for number in range(300)]
+    assert codes(samples=counted(*rising)) == []
+    fallen = [*rising[:150], *(energy - by_mj - 3_000 for energy in rising[150:])]
+    assert codes(samples=counted(*fallen)) == ["counter_backwards"]
+    (reason,) = invalid_reasons(BEFORE, AFTER, counted(*fallen), READINGS, active=[])
+    assert reason.message == f"counter: expected never to fall, found {by_mj} mJ less at 112.500 s"
+
+
+def test_a_counter_that_stands_still_for_a_moment_has_not_fallen() -> None:
+    assert codes(samples=counted(400_000, 400_000, 403_720, 403_720)) == []
+
+
+@pytest.mark.parametrize(
+    ("sample", "found"),
+    [
+        (counted(300_001, start_s=104.94), ["counter_backwards"]),  # before the reading of 300,000 at 105
+        (counted(300_001, start_s=104.96), []),  # near enough to be in another order than the moments say
+        (counted(299_999, start_s=105.04), []),
+        (counted(299_999, start_s=105.06), ["counter_backwards"]),
+        (counted(1_800_001, start_s=120.9), ["counter_backwards"]),
+        (counted(250_000, start_s=104.0), []),
+    ],
+)
+def test_samples_and_readings_are_of_one_counter(sample: list[Sample], found: list[str]) -> None:
+    assert codes(samples=sample, active=[]) == found
+
+
+@given(st.lists(st.integers(0, 4000), min_size=3, max_size=60), st.data())
+def test_one_fall_anywhere_is_found_and_a_counter_that_rises_is_never_at_fault(
+    steps_mj: list[int], data: st.DataObject
+) -> None:
+    """The counter by the sampler every 50 ms and by readings at some of those moments."""
+    energies = [sum(steps_mj[: number + 1]) for number in range(len(steps_mj))]
+    samples = counted(*energies)
+    places = data.draw(st.sets(st.sampled_from(range(len(samples))), max_size=4))
+    readings = [reading(samples[place].time_s, energies[place]) for place in sorted(places)]
+    assert "counter_backwards" not in codes(samples=samples, readings=readings, active=[])
+    place = data.draw(st.integers(1, len(samples) - 1))
+    by_mj = data.draw(st.integers(1, 10**6)) + steps_mj[place]
+    fallen = counted(*energies[:place], *(max(0, energy - by_mj) for energy in energies[place:]))
+    if energies[place - 1]:
+        assert codes(samples=fallen, readings=[], active=[]) == ["counter_backwards"]
 
 
 def test_a_counter_that_stands_still_invalidates() -> None:
@@ -296,4 +412,4 @@ def test_a_counter_that_ticks_at_a_possible_power_is_never_at_fault(
     """The counter is what was used up to the last tick: short stretches read up to one tick too much or too little."""
     times = [sum(gaps[:number]) for number in range(len(gaps) + 1)]
     readings = [reading(time, int(1000 * watts * (time // tick_s) * tick_s)) for time in times]
-    assert invalid_reasons(BEFORE, AFTER, [], readings, tick_period_s=tick_s) == []
+    assert invalid_reasons(BEFORE, AFTER, [], readings, active=[], tick_period_s=tick_s) == []

@@ -40,6 +40,8 @@ class Driver:
         self.codes: dict[str, int] = {}
         self.absent: set[str] = set()
         self.processes = [(1285, 450 * MIB), (9, 2**64 - 1)]
+        self.registered: list[int] = []
+        self.xids: list[int] = []
         self.power: tuple[int, int, int] = (0, 1, 57_700)  # code, type, value
         self.functions: dict[str, Callable[..., int]] = {
             "nvmlInitWithFlags": lambda flags: 0,
@@ -70,6 +72,11 @@ class Driver:
             "nvmlDeviceGetMigMode": _filled(0, 0),
             "nvmlDeviceGetTotalEccErrors": _filled(0),
             "nvmlDeviceGetRemappedRows": _filled(0, 0, 1, 0),
+            "nvmlDeviceGetSupportedEventTypes": _filled(pynvml.nvmlEventTypeXidCriticalError),
+            "nvmlEventSetCreate": lambda events: 0,
+            "nvmlDeviceRegisterEvents": self._register,
+            "nvmlEventSetWait_v2": self._event,
+            "nvmlEventSetFree": lambda events: 0,
         }
 
     def find(self, name: str) -> Callable[..., int]:
@@ -118,6 +125,17 @@ class Driver:
         time._obj.referenceTime, time._obj.violationTime = 1, policy.value
         return 0
 
+    def _register(self, handle: Any, types: Any, events: Any) -> int:
+        self.registered.append(types.value)
+        return 0
+
+    def _event(self, events: Any, data: Any, timeout_ms: Any) -> int:
+        assert timeout_ms.value == 0
+        if not self.xids:
+            return pynvml.NVML_ERROR_TIMEOUT
+        data._obj.eventType, data._obj.eventData = pynvml.nvmlEventTypeXidCriticalError, self.xids.pop(0)
+        return 0
+
     def _processes(self, handle: Any, number: Any, infos: Any) -> int:
         if infos is None:
             number._obj.value = len(self.processes)
@@ -155,6 +173,22 @@ def test_every_value_comes_through_the_bindings(driver: Driver) -> None:
     assert state.processes == [GpuProcess(9, None), GpuProcess(1285, 450 * MIB)]
     assert (state.persistence_mode, state.mig_mode) == (True, False)
     assert (state.uncorrected_ecc_errors, state.row_remap_pending) == (0, True)
+
+
+def test_xid_errors_come_through_the_bindings(driver: Driver) -> None:
+    with opened() as gpu, gpu.watch_xids() as xids:
+        assert driver.registered == [pynvml.nvmlEventTypeXidCriticalError]
+        driver.xids = [79, 2**40]
+        assert [xids.next(), xids.next(), xids.next()] == [79, 2**40, None]
+        driver.codes["nvmlEventSetWait_v2"] = pynvml.NVML_ERROR_GPU_IS_LOST
+        with pytest.raises(NvmlGpuIsLost):
+            xids.next()
+
+
+def test_a_driver_without_events_is_not_watched(driver: Driver) -> None:
+    driver.absent = {"nvmlDeviceGetSupportedEventTypes", "nvmlEventSetWait_v2"}
+    with opened(None) as gpu, gpu.watch_xids() as xids:
+        assert xids.next() is None
 
 
 def test_a_gpu_without_processes_is_an_empty_list(driver: Driver) -> None:

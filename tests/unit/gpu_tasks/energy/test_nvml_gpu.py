@@ -359,7 +359,29 @@ def test_a_sample_has_each_time_at_the_middle_of_its_call(nvml: ScriptedNvml) ->
         temperature_c=31,
         utilisation_percent=98,
         performance_state=0,
+        throttle_reasons=0,
+        processes=None,
     )
+
+
+def test_a_sample_has_the_bits_that_hold_the_clocks_down_and_processes_where_they_are_asked_for(
+    nvml: ScriptedNvml,
+) -> None:
+    nvml.answers["nvmlDeviceGetCurrentClocksEventReasons"] = 0x84
+    nvml.answers["nvmlDeviceGetComputeRunningProcesses"] = [process(1285, 1), process(7, None)]
+    gpu = opened(nvml)
+    assert gpu.sample()[0].throttle_reasons == 0x84
+    assert "nvmlDeviceGetComputeRunningProcesses" not in nvml.calls
+    assert gpu.sample(processes=True)[0].processes == 2
+    nvml.answers["nvmlDeviceGetComputeRunningProcesses"] = []
+    assert gpu.sample(processes=True)[0].processes == 0
+
+
+def test_bits_and_processes_that_nvml_does_not_know_are_missing_and_the_sample_is_there(nvml: ScriptedNvml) -> None:
+    for name in (*QUESTIONS["throttle_reasons"], *QUESTIONS["processes"]):
+        nvml.fail(name, pynvml.NVML_ERROR_NOT_SUPPORTED)
+    sample, _ = opened(nvml).sample(processes=True)
+    assert (sample.throttle_reasons, sample.processes, sample.power_w) == (None, None, 57.7)
 
 
 def test_a_sample_without_power_is_of_the_moment_that_it_was_asked_for(nvml: ScriptedNvml) -> None:

@@ -17,8 +17,8 @@ from tests.unit.gpu_tasks.energy.nvml_scripted import BUS_ID, OTHER_UUID, UUID, 
 MIG = "MIG-98d97ad6-4528-7be9-28a9-1508130aa10e"
 
 
-def opened(nvml: ScriptedNvml, uuid: str = UUID, pci_bus_id: str | None = None) -> NvmlGpu:
-    return NvmlGpu(nvml, uuid=uuid, pci_bus_id=pci_bus_id, clock=nvml.clock, timeout_s=None)
+def opened(nvml: ScriptedNvml, uuid: str = UUID, pci_bus_id: str | None = None, visible: str | None = None) -> NvmlGpu:
+    return NvmlGpu(nvml, uuid=uuid, pci_bus_id=pci_bus_id, visible=visible, clock=nvml.clock, timeout_s=None)
 
 
 @pytest.mark.parametrize("pci_bus_id", [None, "0000:50:00.0", "00000000:50:00.0"])
@@ -138,3 +138,36 @@ def test_an_index_is_left_to_cuda_whose_order_is_its_own(visible: str | None) ->
 def test_the_first_entry_is_the_device_that_is_measured() -> None:
     assert visible_uuid(f"{OTHER_UUID},{UUID}", [UUID, OTHER_UUID]) == OTHER_UUID
     assert visible_uuid(f" {OTHER_UUID} , 0", [UUID, OTHER_UUID]) == OTHER_UUID
+
+
+def two() -> ScriptedNvml:
+    nvml = ScriptedNvml()
+    nvml.uuids = [OTHER_UUID, UUID]
+    return nvml
+
+
+@pytest.mark.parametrize("visible", [None, "", "0", "1,0", UUID, UUID.upper(), "GPU-5c63cb", f" {UUID} ,{OTHER_UUID}"])
+def test_a_gpu_that_is_named_first_or_by_an_index_is_opened(visible: str | None) -> None:
+    assert opened(two(), visible=visible).uuid == UUID
+
+
+@pytest.mark.parametrize("visible", [OTHER_UUID, "GPU-5c63d", f"{OTHER_UUID},{UUID}"])
+def test_another_gpu_that_is_named_first_is_a_mismatch(visible: str) -> None:
+    nvml = two()
+    expected = f"CUDA_VISIBLE_DEVICES: expected the CUDA device {UUID} first, found {OTHER_UUID}"
+    with pytest.raises(DeviceMismatch, match=expected) as caught:
+        opened(nvml, visible=visible)
+    assert caught.value.code == "device_mismatch"
+    assert nvml.calls[-1] == "nvmlShutdown"
+
+
+@pytest.mark.parametrize(
+    ("visible", "code"),
+    [("GPU-5c63", "ambiguous_uuid"), ("GPU-ffff", "unknown_uuid"), (f"{UUID},{MIG}", "mig_not_supported")],
+)
+def test_what_is_visible_has_to_be_one_whole_gpu_of_this_machine(visible: str, code: str) -> None:
+    nvml = two()
+    with pytest.raises(BadInput) as caught:
+        opened(nvml, visible=visible)
+    assert caught.value.code == code
+    assert nvml.calls[-1] == "nvmlShutdown"

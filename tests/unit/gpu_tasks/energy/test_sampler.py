@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import pynvml
 import pytest
 
 from gpu_tasks.energy import sampler as module
@@ -18,7 +19,7 @@ from gpu_tasks.energy.nvml.errors import NvmlNotReady
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.sampler import ProcessSampler, sample_until
 from gpu_tasks.energy.trace import HEADER, Sample, largest_gap_s, read_samples
-from gpu_tasks.records import InvalidMeasurement, PowerTrace
+from gpu_tasks.records import InvalidMeasurement, Outcome, PowerTrace
 from tests.unit.gpu_tasks.energy import sampled_nvml
 from tests.unit.gpu_tasks.energy.nvml_scripted import OTHER_UUID, UUID, ScriptedNvml
 
@@ -132,23 +133,84 @@ def test_a_crash_is_told_with_status_and_last_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [("lost_at_once", "nvml_gpu_is_lost"), ("no_driver", "nvml_driver_not_loaded")]
+    ("kind", "code"),
+    [
+        ("lost_at_once", "nvml_gpu_is_lost"),
+        ("no_driver", "nvml_driver_not_loaded"),
+        ("dying_at_once", "sampler_crashed"),
+        ("no_such_stand_in", "sampler_crashed"),
+    ],
 )
-def test_a_child_that_never_samples_does_not_keep_the_parent_waiting(kind: str, code: str) -> None:
+def test_a_child_that_ends_before_its_first_sample_is_told_at_once_with_its_own_reason(kind: str, code: str) -> None:
     running = sampler(kind)
+    refused(running, code)
+    with pytest.raises(RuntimeError, match="stop: expected a sampler that was started"):
+        running.stop()
+
+
+def refused(running: ProcessSampler, code: str) -> None:
+    """Starting it raises this code, and nothing of it is left."""
+    with pytest.raises(InvalidMeasurement, match=r": expected .*, found ") as caught:
+        running.start()
+    assert caught.value.code == code
+    assert caught.value.outcome is Outcome.INVALID_MEASUREMENT
+    assert running._child is None
+    assert running._written.closed
+    assert running._complaints.closed
+
+
+def test_one_that_could_not_start_may_be_started_again() -> None:
+    running = sampler("no_driver")
+    refused(running, "nvml_driver_not_loaded")
+    running._command[-1] = running._command[-1].replace("no_driver", "healthy")
     running.start()
-    trace = running.stop()
-    assert trace.error is not None
-    assert trace.error.code == code
-    assert read_samples(trace) == []
+    assert running.stop().error is None
 
 
 def test_the_child_finds_the_gpu_by_uuid_and_bus_id_as_its_parent_does() -> None:
     for running in (sampler("healthy", uuid=OTHER_UUID), sampler("healthy", pci_bus_id="0000:07:00.0")):
-        running.start()
-        error = running.stop().error
-        assert error is not None
-        assert error.code == "device_mismatch"
+        refused(running, "device_mismatch")
+
+
+def test_an_xid_error_is_the_error_of_the_trace_and_sampling_goes_on() -> None:
+    running = sampler("with_an_xid")
+    running.start()
+    wait_for(lambda: any(line.startswith("#error") for line in written(running)))
+    told = len(written(running))
+    wait_for(lambda: len(written(running)) > told + 5)
+    trace = running.stop()
+    assert trace.error is not None
+    assert (trace.error.code, trace.error.message) == (
+        "xid",
+        "Xid errors of the driver: expected none meanwhile, found Xid 79",
+    )
+    assert len(read_samples(trace)) >= told + 2  # all lines but the header, the kind and the error, and five more
+
+
+def test_a_gpu_that_is_lost_after_an_xid_error_is_lost_by_it() -> None:
+    error = sampled("lost_after_an_xid").error
+    assert error is not None
+    assert error.code == "xid"
+
+
+def test_a_gpu_whose_xid_errors_cannot_be_watched_is_sampled_all_the_same() -> None:
+    running = sampler("unwatchable")
+    running.start()
+    trace = running.stop()
+    assert trace.error is None
+    assert read_samples(trace)
+
+
+def test_processes_are_in_the_first_sample_and_then_about_twice_a_second() -> None:
+    running = sampler("shared")
+    running.start()
+    wait_for(lambda: sum(line.endswith(",2") for line in written(running)) >= 3)
+    samples = read_samples(running.stop())
+    counted = [sample for sample in samples if sample.processes is not None]
+    assert samples[0] is counted[0]
+    assert {sample.processes for sample in counted} == {2}
+    assert len(counted) < len(samples)
+    assert {sample.throttle_reasons for sample in samples} == {0}
 
 
 def test_a_line_that_is_no_sample_is_an_error_and_the_samples_around_it_are_kept() -> None:
@@ -208,11 +270,7 @@ def test_a_child_that_does_not_end_is_killed_and_its_samples_are_kept(monkeypatc
 
 def test_a_first_sample_that_does_not_come_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_SAMPLE_S", 0.0)
-    running = sampler("healthy")
-    running.start()
-    trace = running.stop()
-    assert trace.error is not None
-    assert trace.error.code == "sampler_late"
+    refused(sampler("healthy"), "sampler_late")
 
 
 def test_a_child_that_ends_before_it_is_stopped_is_an_error() -> None:
@@ -228,18 +286,16 @@ def test_a_child_that_ends_before_it_is_stopped_is_an_error() -> None:
 
 
 def test_without_a_stand_in_the_child_uses_the_real_bindings_and_says_what_is_missing() -> None:
-    running = ProcessSampler(uuid=UUID)
-    running.start()
-    error = running.stop().error
-    assert error is not None
+    with pytest.raises(InvalidMeasurement) as caught:
+        ProcessSampler(uuid=UUID).start()
     no_such_gpu = {"nvml_library_not_found", "nvml_driver_not_loaded", "device_mismatch"}
-    assert error.code in no_such_gpu, "no machine has the GPU of this test"
+    assert caught.value.code in no_such_gpu, "no machine has the GPU of this test"
 
 
 def test_the_first_sample_is_the_first_line_after_the_header() -> None:
     assert not module._has_sample(b"")
     assert not module._has_sample(f"{HEADER}\n#kind instantaneous\n1.000000,57.7".encode())
-    assert module._has_sample(f"{HEADER}\n#kind instantaneous\n1.000000,57.700,,,,,,,\n".encode())
+    assert module._has_sample(f"{HEADER}\n#kind instantaneous\n1.000000,57.700,,,,,,,,,\n".encode())
 
 
 def test_the_child_waits_and_ends_when_its_input_is_closed_or_its_parent_another(
@@ -354,6 +410,41 @@ def test_the_kind_of_power_comes_before_the_first_sample_that_has_one() -> None:
     lines = run(ScriptedNvml(), period_s=0.05, samples=2)
     assert lines[:2] == [HEADER, "#kind instantaneous"]
     assert len(lines) == 4
+
+
+def test_processes_are_counted_and_xid_errors_asked_for_every_half_second() -> None:
+    nvml = ScriptedNvml()
+    lines = run(nvml, period_s=0.05, samples=101)
+    looks = [float(line.split(",")[0]) for line in lines if line.endswith(",1")]
+    assert len(looks) == pytest.approx(5.0 / 0.5, abs=1)
+    assert all(0.5 <= round(after - before, 6) <= 0.56 for before, after in pairwise(looks))
+    assert nvml.calls.count("nvmlDeviceGetComputeRunningProcesses") == len(looks)
+    assert nvml.calls.count("nvmlEventSetWait_v2") == len(looks) + 2, "once to see whether it can, once at the end"
+
+
+def test_an_xid_error_that_comes_after_the_last_look_is_told_at_the_end() -> None:
+    nvml = ScriptedNvml()
+    lines: list[str] = []
+
+    def closed(wait_s: float) -> bool:
+        nvml.xids = [79]
+        return True
+
+    sample_until(opened(nvml), nvml.clock, 0.05, lines.append, closed)
+    assert lines[-1] == "#error xid Xid errors of the driver: expected none meanwhile, found Xid 79"
+    assert nvml.calls[-1] == "nvmlEventSetFree"
+
+
+def test_a_driver_that_is_not_ready_at_the_very_end_takes_nothing_from_the_samples() -> None:
+    nvml = ScriptedNvml()
+    lines: list[str] = []
+
+    def closed(wait_s: float) -> bool:
+        nvml.fail("nvmlEventSetWait_v2", pynvml.NVML_ERROR_NOT_READY)
+        return True
+
+    sample_until(opened(nvml), nvml.clock, 0.05, lines.append, closed)
+    assert len(times(lines)) == 1
 
 
 def test_power_of_the_moment_is_never_mixed_with_averages() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpu_tasks.energy.trace import COLUMNS, HEADER, Sample, csv_text, integrate_j, largest_gap_s, read_samples
 from gpu_tasks.records import BadInput, InvalidMeasurement, PowerTrace
 
-ROW = "12.500000,40.125,12.502000,123456,1410,1215,31,98,0"
+ROW = "12.500000,40.125,12.502000,123456,1410,1215,31,98,0,4,2"
 HALVES = [Sample(float(second), power) for second, power in enumerate([10.0, 20.0, 20.0, 0.0])]
 
 
@@ -31,21 +31,22 @@ def test_the_columns_are_those_that_the_record_documents_in_that_order() -> None
 
 def test_a_row_is_read_as_what_it_says() -> None:
     (sample,) = read_samples(trace(ROW))
-    assert sample == Sample(12.5, 40.125, 12.502, 123456, 1410, 1215, 31, 98, 0)
+    assert sample == Sample(12.5, 40.125, 12.502, 123456, 1410, 1215, 31, 98, 0, 4, 2)
     assert csv_text([sample]) == f"{HEADER}\n{ROW}\n"
 
 
 def test_what_could_not_be_had_is_empty_and_read_as_null_not_as_0() -> None:
-    assert read_samples(trace("1.000000,,,,,,,,")) == [Sample(1.0)]
-    assert csv_text([Sample(1.0)]) == f"{HEADER}\n1.000000,,,,,,,,\n"
-    assert csv_text([Sample(1.0, power_w=0.0, temperature_c=0)]).splitlines()[1] == "1.000000,0.000,,,,,0,,"
+    assert read_samples(trace("1.000000,,,,,,,,,,")) == [Sample(1.0)]
+    assert csv_text([Sample(1.0)]) == f"{HEADER}\n1.000000,,,,,,,,,,\n"
+    assert csv_text([Sample(1.0, power_w=0.0, temperature_c=0)]).splitlines()[1] == "1.000000,0.000,,,,,0,,,,"
+    assert csv_text([Sample(1.0, throttle_reasons=0, processes=0)]).splitlines()[1] == "1.000000,,,,,,,,,0,0"
 
 
 MICROSECONDS = st.integers(0, 10**13)
 COUNTS = st.none() | st.integers(0, 2**64 - 1)
 
 
-ROWS = st.tuples(MICROSECONDS, st.none() | st.integers(0, 2**32), st.none() | MICROSECONDS, *[COUNTS] * 6)
+ROWS = st.tuples(MICROSECONDS, st.none() | st.integers(0, 2**32), st.none() | MICROSECONDS, *[COUNTS] * 8)
 
 
 @given(st.lists(ROWS, max_size=9, unique_by=lambda row: row[0]))
@@ -63,20 +64,24 @@ def test_text_and_samples_are_the_same_thing(rows: list[tuple[int, ...]]) -> Non
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["12.5,40.125,,,,,,,"], "line 2: time_s: expected a number with 6 decimals, found '12.5'"),
+        (["12.5,40.125,,,,,,,,,"], "line 2: time_s: expected a number with 6 decimals, found '12.5'"),
         ([ROW, ROW], "line 3: time_s: expected more than 12.500000, found 12.500000"),
-        ([ROW, "12.400000,,,,,,,,"], "line 3: time_s: expected more than 12.500000, found 12.400000"),
-        (["1.000000,[Not Supported],,,,,,,"], r"power_w: expected a number with 3 decimals, found '\[Not Supported\]'"),
-        (["1.000000,N/A,,,,,,,"], "power_w: expected"),
-        (["1.000000,nan,,,,,,,"], "power_w: expected"),
-        (["1.000000,-1.000,,,,,,,"], "power_w: expected"),
-        (["1.000000,,,3.0,,,,,"], "counter_mj: expected an integer, found '3.0'"),
-        (["1.000000,,,,,,,, 0"], "performance_state: expected an integer"),
-        (["1.000000,,,,,,,,٣"], "performance_state: expected an integer"),
-        ([",40.000,,,,,,,"], "time_s: expected"),
-        (["1.000000,,,,,,,"], "line 2: expected 9 values, found 8"),
-        (["1.000000,,,,,,,,,"], "line 2: expected 9 values, found 10"),
-        ([ROW, ""], "line 3: expected 9 values, found 1"),
+        ([ROW, "12.400000,,,,,,,,,,"], "line 3: time_s: expected more than 12.500000, found 12.400000"),
+        (
+            ["1.000000,[Not Supported],,,,,,,,,"],
+            r"power_w: expected a number with .*, found '\[Not Supported\]'",
+        ),
+        (["1.000000,N/A,,,,,,,,,"], "power_w: expected"),
+        (["1.000000,nan,,,,,,,,,"], "power_w: expected"),
+        (["1.000000,-1.000,,,,,,,,,"], "power_w: expected"),
+        (["1.000000,,,3.0,,,,,,,"], "counter_mj: expected an integer, found '3.0'"),
+        (["1.000000,,,,,,,, 0,,"], "performance_state: expected an integer"),
+        (["1.000000,,,,,,,,,٣,"], "throttle_reasons: expected an integer"),
+        (["1.000000,,,,,,,,,,0x1"], "processes: expected an integer"),
+        ([",40.000,,,,,,,,,"], "time_s: expected"),
+        (["1.000000,,,,,,,,,"], "line 2: expected 11 values, found 10"),
+        (["1.000000,,,,,,,,,,,"], "line 2: expected 11 values, found 12"),
+        ([ROW, ""], "line 3: expected 11 values, found 1"),
     ],
 )
 def test_a_row_that_is_not_one_is_refused_with_its_line_and_column(lines: list[str], message: str) -> None:

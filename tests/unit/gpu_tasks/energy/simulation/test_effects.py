@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from gpu_tasks.energy.simulation.drift import DRIFTS
 from gpu_tasks.energy.simulation.effects import GRAMMAR, SWITCHES, Effects, parse_effects
 from gpu_tasks.records import BadInput, Outcome
+
+PAGE = Path(__file__).resolve().parents[5] / "docs" / "energy.md"
 
 percents = st.decimals(0, 99, places=2, allow_nan=False)
 Word = tuple[str, str, Any]  # text, field, value
@@ -30,6 +34,8 @@ words = st.one_of(
     st.sampled_from([("drift", "drift", "linear"), *((f"drift={kind}", "drift", kind) for kind in DRIFTS[1:])]),
     st.decimals("0.001", 10, places=3).map(lambda scale: (f"sensor*{scale}", "sensor_scale", float(scale))),
     st.integers(50, 1000).map(lambda watts: (f"power_limit={watts}", "power_limit_w", float(watts))),
+    st.integers(1, 1000).map(lambda watts: (f"sensor_floor={watts}", "sensor_floor_w", float(watts))),
+    st.decimals("0.01", 60, places=2).map(lambda lag: (f"slow_tail={lag}", "slow_tail_s", float(lag))),
     st.lists(st.integers(0, 9999), min_size=1, max_size=4).map(
         lambda parts: (f"driver={'.'.join(map(str, parts))}", "driver", ".".join(map(str, parts)))
     ),
@@ -49,6 +55,8 @@ def test_any_list_of_effects_is_understood(found: list[Word], data: st.DataObjec
 @example(("drift,drift=curvature", "", None))
 @example(("energy+1%,energy-1%", "", None))
 @example(("sensor*0.5,sensor*0.6", "", None))
+@example(("sensor_floor=50,sensor_floor=60", "", None))
+@example(("slow_tail=1,slow_tail=2", "", None))
 def test_an_effect_is_named_once(word: Word) -> None:
     with pytest.raises(BadInput, match="once, found it again") as caught:
         parse_effects(f"{word[0]},{word[0].upper()}")
@@ -56,7 +64,8 @@ def test_an_effect_is_named_once(word: Word) -> None:
 
 
 BAD = """energy+10|energy10%|energy+-1%|energy+1e2%|energy+\u0663%|time-100%|energy+1001%|sensor*0|sensor*11|sensor*-1
-drift=none|drift=|driver=|driver=580;x|power_limit=0|power_limit=nan|throttle,|,throttle|,|throttle throttle
+drift=none|drift=|driver=|driver=580;x|power_limit=0|power_limit=nan|sensor_floor|sensor_floor=0|sensor_floor=1001
+sensor_floor=-5|slow_tail=|slow_tail=0|slow_tail=60.1|slow_tail=inf|xid=79|throttle,|,throttle|,|throttle throttle
 throttle\tlost_gpu|faulty-sensor|cloc\u212a_drop|energy + 1%"""
 
 
@@ -92,3 +101,25 @@ def test_what_is_expected_is_said() -> None:
 
 def test_every_switch_is_an_effect() -> None:
     assert {field.name for field in fields(Effects) if field.type == "bool"} == set(SWITCHES)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("power_limit=49.9", "power_limit: expected 50 to 1000 W, found 49.9"),
+        ("sensor_floor=0.5", "sensor_floor: expected 1 to 1000 W, found 0.5"),
+        ("slow_tail=61", "slow_tail: expected 0.01 to 60 s, found 61"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_named_with_them(text: str, expected: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse_effects(text)
+    assert caught.value.message == f"inject: {expected}"
+
+
+def test_every_effect_is_documented_with_what_comes_of_it() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("\n## Injecting effects\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+    documented = [effect for row in rows for effect in re.findall(r"`([^`]+)`", row[0])]
+    assert sorted(documented) == sorted(GRAMMAR.split(", "))

@@ -10,7 +10,7 @@ import pytest
 
 from gpu_tasks.energy.simulation.effects import parse_effects
 from gpu_tasks.energy.simulation.faults import BLANK_UINT, BLANK_ULONGLONG
-from gpu_tasks.energy.simulation.gpu import SimulatedGpu
+from gpu_tasks.energy.simulation.gpu import XID, SimulatedGpu
 from gpu_tasks.energy.simulation.nvml import FakeNvml, FakeNVMLError
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR
 
@@ -206,10 +206,38 @@ def test_effects_on_the_counter_and_the_driver() -> None:
     nvml, handle, _ = opened("no_counter")
     assert code_of(nvml.nvmlDeviceGetTotalEnergyConsumption, handle) == nvml.NVML_ERROR_NOT_SUPPORTED
     nvml, handle, _ = opened("not_ready,driver=570.86.15")
-    for _ in range(2):
-        assert code_of(nvml.nvmlDeviceGetTotalEnergyConsumption, handle) == nvml.NVML_ERROR_NOT_READY
+    assert nvml.nvmlDeviceGetTotalEnergyConsumption(handle) > 0
+    assert code_of(nvml.nvmlDeviceGetTotalEnergyConsumption, handle) == nvml.NVML_ERROR_NOT_READY
     assert nvml.nvmlDeviceGetTotalEnergyConsumption(handle) > 0
     assert nvml.nvmlSystemGetDriverVersion() == "570.86.15"
+
+
+def test_a_power_brake_grows_no_violation_time() -> None:
+    nvml, handle, gpu = opened("power_brake")
+    gpu.work(20, 700, window=True)
+    assert {nvml.nvmlDeviceGetViolationStatus(handle, p).violationTime for p in (0, 1, 2, 3, 4, 5, 10, 11)} == {0}
+
+
+def test_events_are_xid_errors_of_what_was_registered() -> None:
+    nvml, handle, gpu = opened("xid")
+    assert nvml.nvmlDeviceGetSupportedEventTypes(handle) & nvml.nvmlEventTypeXidCriticalError
+    events, clocks = nvml.nvmlEventSetCreate(), nvml.nvmlEventSetCreate()
+    nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
+    nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeClock, clocks)
+    assert code_of(nvml.nvmlDeviceRegisterEvents, handle, 1, events) == nvml.NVML_ERROR_NOT_SUPPORTED
+    assert code_of(nvml.nvmlEventSetWait_v2, events, 0) == nvml.NVML_ERROR_TIMEOUT
+    gpu.work(20, 700, window=True)
+    found = nvml.nvmlEventSetWait_v2(events, 0)
+    assert (found.device, found.eventType, found.eventData) == (handle, pynvml.nvmlEventTypeXidCriticalError, XID)
+    began = gpu.clock.now()
+    assert code_of(nvml.nvmlEventSetWait_v2, events, 250) == nvml.NVML_ERROR_TIMEOUT
+    assert gpu.clock.now() - began == pytest.approx(0.25)
+    assert code_of(nvml.nvmlEventSetWait_v2, clocks, 0) == nvml.NVML_ERROR_TIMEOUT
+    nvml.nvmlEventSetFree(events)
+    for call in (lambda: nvml.nvmlEventSetWait_v2(events, 0), lambda: nvml.nvmlEventSetFree(events)):
+        assert code_of(call) == nvml.NVML_ERROR_INVALID_ARGUMENT
+    nvml.nvmlShutdown()
+    assert code_of(nvml.nvmlEventSetCreate) == nvml.NVML_ERROR_UNINITIALIZED
 
 
 def test_a_lost_gpu_says_so_to_everything() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_tasks.energy.simulation.drift import DRIFTS
 from gpu_tasks.energy.simulation.effects import Effects, parse_effects
-from gpu_tasks.energy.simulation.gpu import FALL_MJ, OTHER_PID, SHORTEST_WINDOW_S, GpuLost, SimulatedGpu
+from gpu_tasks.energy.simulation.gpu import FALL_MJ, OTHER_PID, SHORTEST_WINDOW_S, XID, GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.lag import MANY
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR, A100_HEALTHY
 
@@ -126,7 +126,7 @@ def true_energy_j(gpu: SimulatedGpu) -> float:
     return gpu.power.energy_j(gpu.clock.now()) - gpu.power.energy_j(start) - gpu.idle_w * (gpu.clock.now() - start)
 
 
-@pytest.mark.parametrize("inject", ["", "throttle", "clock_drop", "power_limit=60"])
+@pytest.mark.parametrize("inject", ["", "throttle", "clock_drop", "slow_start", "power_brake", "power_limit=60"])
 def test_the_energy_of_the_work_is_the_same_however_slow_the_gpu(inject: str) -> None:
     assert true_energy_j(gpu_with(inject)) == pytest.approx(WINDOW_J, rel=1e-9)
 
@@ -194,6 +194,115 @@ def test_another_process_comes_computes_and_stays() -> None:
     assert list(gpu.processes()) == [gpu.reported_pid, OTHER_PID]
     assert gpu.power.power_w(gpu.clock.now()) == pytest.approx(idle + 12, abs=0.01)
     assert gpu.throttle_reasons(gpu.clock.now()) == 0  # not idle
+
+
+def test_a_passing_process_computes_in_the_middle_and_is_gone_afterwards() -> None:
+    gpu = gpu_with("passing_process")
+    idle, start = gpu.power.power_w(gpu.clock.now()), gpu.clock.now()
+    for _ in range(2):
+        window(gpu)
+        assert list(gpu.processes()) == [gpu.reported_pid]
+    assert [gpu.process_count.at(start + share * WINDOW_S) for share in (0.39, 0.41, 0.59, 0.61)] == [1, 2, 2, 1]
+    assert gpu.power.power_w(start + 0.58 * WINDOW_S) == pytest.approx(idle + WINDOW_J / WINDOW_S + 12, abs=0.01)
+    gpu.clock.sleep(10)
+    assert gpu.power.power_w(gpu.clock.now()) == pytest.approx(idle, abs=0.01)
+
+
+def test_a_slow_start_is_over_before_the_window_is_and_nothing_says_why() -> None:
+    gpu = gpu_with("slow_start")
+    start = gpu.clock.now()
+    slowed = 0.4 * WINDOW_S * 1410 / 1140
+    assert window(gpu) == pytest.approx(0.6 * WINDOW_S + slowed)
+    assert gpu.sm_clock_mhz.at(start + 0.9 * slowed) == 1140
+    assert gpu.sm_clock_mhz.at(start + 1.1 * slowed) == gpu.sm_clock_mhz.at(gpu.clock.now()) == 1410
+    assert gpu.throttle.seconds_with(0xFF, gpu.clock.now()) == 0
+
+
+def test_a_power_brake_shows_its_bits_and_no_violation_time() -> None:
+    gpu = gpu_with("power_brake")
+    start = gpu.clock.now()
+    taken = window(gpu)
+    assert gpu.throttle_reasons(start + taken / 2) == 0x88
+    assert gpu.sm_clock_mhz.at(start + taken / 2) == 1340
+    assert gpu.throttle_reasons(start + 1) == gpu.throttle_reasons(gpu.clock.now()) == 0
+    assert gpu.sm_clock_mhz.at(gpu.clock.now()) == 1410
+
+
+def test_a_counter_that_slips_still_rises_over_the_window() -> None:
+    gpu, whole = gpu_with("counter_slips"), gpu_with("")
+    for number in (1, 2):
+        start = gpu.clock.now()
+        before = gpu.counter.value_mj(start)
+        for board in (gpu, whole):
+            window(board)
+        assert gpu.counter.value_mj(gpu.clock.now()) > before
+        middle = start + WINDOW_S / 2
+        assert gpu.counter.value_mj(middle) == gpu.counter.value_mj(middle - 1e-9) - 20_000
+        now = gpu.clock.now()
+        assert gpu.counter.value_mj(now) == whole.counter.value_mj(now) - number * 20_000
+
+
+def test_an_xid_error_is_reported_in_the_middle_of_each_window_and_nothing_else_happens() -> None:
+    gpu, plain = gpu_with("xid"), gpu_with("")
+    start = gpu.clock.now()
+    for board in (gpu, plain):
+        window(board)
+    assert gpu.xids == [(pytest.approx(start + WINDOW_S / 2), XID)]
+    now = gpu.clock.now()
+    assert (now, gpu.counter.value_mj(now)) == (plain.clock.now(), plain.counter.value_mj(now))
+    window(gpu)
+    assert len(gpu.xids) == 2
+
+
+def test_a_slow_tail_leaves_the_energy_as_it_is() -> None:
+    gpu = gpu_with("slow_tail=3")
+    start = gpu.clock.now()
+    window(gpu)
+    end = gpu.clock.now()
+    above_w = gpu.power.power_w(end) - gpu.idle_w
+    assert above_w == pytest.approx(WINDOW_J / WINDOW_S, rel=0.01)
+    assert gpu.power.power_w(end + 3) - gpu.idle_w == pytest.approx(above_w / math.e)
+    found_j = gpu.power.energy_j(end + 60) - gpu.power.energy_j(start) - gpu.idle_w * (end + 60 - start)
+    assert found_j == pytest.approx(WINDOW_J, rel=1e-6)
+
+
+def test_neither_meter_shows_less_than_the_floor_of_the_sensor() -> None:
+    gpu, plain = gpu_with("sensor_floor=60"), gpu_with("")
+    for board in (gpu, plain):
+        board.clock.sleep(10)
+        window(board)
+        board.clock.sleep(10)
+    now = gpu.clock.now()
+    assert gpu.power.power_w(now) == 60.0
+    assert min(gpu.measured_power_w(now) for _ in range(200)) == 60.0
+    assert gpu.power.power_w(now - 11) == pytest.approx(plain.power.power_w(now - 11)) == pytest.approx(73.6, abs=0.5)
+    first = gpu.counter.value_mj(now - 9)
+    assert gpu.counter.value_mj(now) - first == pytest.approx(9 * 60_000, abs=60 * 105)
+    assert plain.counter.value_mj(now) - plain.counter.value_mj(now - 9) < 9 * 40_000
+
+
+def test_a_floor_hides_the_drift_under_it_and_a_low_one_nothing() -> None:
+    for inject, floor in (("sensor_floor=60,drift=random_walk", 60.0), ("sensor_floor=5,drift=random_walk", None)):
+        gpu, later = gpu_with(inject), 300.0
+        moments = [gpu.clock.now() + share * later for share in (0.0, 0.3, 1.0)]
+        found = {gpu.power.power_w(moment) for moment in moments}
+        assert found == {floor} if floor else len(found) == 3
+    low, plain = gpu_with("sensor_floor=5"), gpu_with("")
+    for board in (low, plain):
+        window(board)
+    now = low.clock.now()
+    assert low.counter.value_mj(now) == plain.counter.value_mj(now)
+
+
+def test_a_floor_sees_pauses_of_the_work_only_where_the_power_really_falls() -> None:
+    """Short products with pauses: the lag makes one power of them, which is above the floor or under it as a whole."""
+    gpu = gpu_with("sensor_floor=60")
+    for _ in range(1000):
+        gpu.work(0.005, 0.005 * 160)
+        gpu.clock.sleep(0.02)
+    now = gpu.clock.now()
+    shown_w = gpu.power.energy_j(now) - gpu.power.energy_j(now - 1)
+    assert shown_w == pytest.approx(gpu.idle_w + 0.2 * 160, abs=0.5)
 
 
 def test_a_stuck_counter_counts_the_first_half_of_the_window() -> None:

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.figures import idle_power_w
 from gpu_tasks.energy.instruments import Gpu, Instruments, LoadRun
+from gpu_tasks.energy.nvml.events import xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.simulation.drift import DRIFTS
 from gpu_tasks.energy.simulation.effects import parse_effects
-from gpu_tasks.energy.simulation.gpu import GpuLost, SimulatedGpu
+from gpu_tasks.energy.simulation.gpu import XID, GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR, A100_HEALTHY, Profile
 from gpu_tasks.energy.trace import Sample, integrate_j, largest_gap_s, read_samples
@@ -203,6 +204,8 @@ def test_samples_are_what_nvml_said_at_that_moment() -> None:
         assert sample.temperature_c == round(gpu.temperature.value(sample.time_s))
         assert sample.utilisation_percent == round(gpu.utilisation.value(sample.time_s))
         assert (sample.memory_clock_mhz, sample.performance_state) == (1215, 0)
+        assert sample.throttle_reasons == gpu.throttle_reasons(sample.time_s)
+    assert {sample.throttle_reasons for sample in samples} == {0, 0x1, 0x48}
     assert {sample.sm_clock_mhz for sample in samples} == {1410, 1140}
 
 
@@ -229,6 +232,40 @@ def test_a_gap_a_lost_gpu_and_no_counter_show_in_the_trace() -> None:
     assert trace.error.code == "nvml_gpu_is_lost"
     assert read_samples(trace)[-1].time_s == pytest.approx(gpu.lost_s, abs=1e-6)
     assert gpu.clock.now() > gpu.lost_s + 4
+
+
+def test_processes_are_counted_about_twice_a_second() -> None:
+    gpu = SimulatedGpu(effects=parse_effects("passing_process"), seed=4)
+    sampler = simulated_instruments(gpu).sampler()
+    sampler.start()
+    gpu.work(20, 700, window=True)
+    samples = samples_of(sampler.stop())
+    looks = [sample for sample in samples if sample.processes is not None]
+    assert looks[0] is samples[0]
+    assert all(0.5 <= b.time_s - a.time_s < 0.56 for a, b in pairwise(looks))
+    assert all(sample.processes == gpu.process_count.at(sample.time_s) for sample in looks)
+    assert sum(sample.processes == 2 for sample in looks) == pytest.approx(4 / 0.53, abs=1)
+
+
+def test_an_xid_error_is_the_error_of_the_trace_in_which_it_came() -> None:
+    gpu = SimulatedGpu(effects=parse_effects("xid"), seed=4)
+    sampler = simulated_instruments(gpu).sampler()
+    for expected in ("xid", None, "xid"):
+        sampler.start()
+        if expected:
+            gpu.work(20, 700, window=True)
+        trace = sampler.stop()
+        assert trace.error == (xid_reason(XID) if expected else None)
+        assert read_samples(trace)[-1].time_s == pytest.approx(gpu.clock.now(), abs=1e-6), "sampling goes on"
+
+
+def test_an_error_of_the_driver_comes_before_the_loss_that_follows_it() -> None:
+    gpu = SimulatedGpu(effects=parse_effects("xid,lost_gpu"), seed=4)
+    sampler = simulated_instruments(gpu).sampler()
+    sampler.start()
+    with pytest.raises(GpuLost):
+        gpu.work(20, 700, window=True)
+    assert sampler.stop().error == xid_reason(XID)
 
 
 def test_meters_that_disagree() -> None:

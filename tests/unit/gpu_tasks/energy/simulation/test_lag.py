@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_tasks.energy.simulation.lag import MANY, Lag
+from gpu_tasks.energy.simulation.lag import MANY, FlooredLag, Lag
 
 START_S = 100.0
 
@@ -97,3 +97,41 @@ def test_other_times_are_refused() -> None:
     for wrong in (lambda: lag.set_target(11.0, 2.0), lambda: lag.value(9.0), lambda: lag.values(np.array([9.0]))):
         with pytest.raises(ValueError, match="or later, found"):
             wrong()
+
+
+@settings(deadline=None)
+@given(schedules, constants, st.floats(-60, 420), st.floats(0, 1))
+def test_under_a_floor_nothing_lower_is_seen_and_the_integral_is_that_of_what_is_seen(
+    schedule: list[tuple[float, float]], constant_s: float, floor: float, share: float
+) -> None:
+    """Against the plain lag, looked at in small steps: an error of a step is under its height times its length."""
+    floored = FlooredLag(constant_s, START_S, floor)
+    plain, _, end_s = played(schedule, constant_s)
+    now = START_S
+    for wait_s, target in schedule:
+        now += wait_s
+        floored.set_target(now, target)
+    time_s = START_S + share * (end_s + 3 - START_S)
+    grid = np.linspace(START_S, time_s, 4001)
+    seen = np.maximum(plain.values(grid), floor)
+    assert floored.value(time_s) == pytest.approx(seen[-1], abs=1e-6)
+    assert floored.values(grid).tolist() == pytest.approx(seen.tolist(), abs=1e-6)
+    step_s = (time_s - START_S) / 4000
+    tolerance = (len(schedule) + 1) * 500 * (1 + len(schedule)) * step_s * min(1.0, step_s / constant_s) + 1e-6
+    assert floored.integral(time_s) == pytest.approx(float(np.trapezoid(seen, grid)), abs=tolerance)
+
+
+def test_a_floor_that_is_crossed_on_the_way_down_and_up_again() -> None:
+    floored = FlooredLag(1.0, START_S, 50.0)
+    assert (floored.value(START_S + 1), floored.integral(START_S + 1)) == (50.0, 50.0)
+    floored.set_target(START_S + 1, 100.0)
+    crossing = math.log(2)  # 100*(1 - e^-t) = 50
+    rising_s = 3 - crossing
+    risen = 100 * rising_s - 50 * (1 - math.exp(-rising_s))
+    assert floored.integral(START_S + 4) == pytest.approx(50 + 50 * crossing + risen, rel=1e-12)
+    top = floored.value(START_S + 4)
+    floored.set_target(START_S + 4, 0.0)
+    before, crossing = floored.integral(START_S + 4), math.log(top / 50)
+    assert floored.value(START_S + 4 + crossing) == pytest.approx(50.0)
+    fallen = top - 50
+    assert floored.integral(START_S + 9) == pytest.approx(before + fallen + 50 * (5 - crossing), rel=1e-12)
