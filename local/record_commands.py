@@ -181,7 +181,8 @@ def command_rebuild(home: Home, arguments: argparse.Namespace) -> int:
     waiting = f"; {done.waiting} records in pending wait for the next load" if done.waiting else ""
     print(f"{done.runs} runs, {done.decisions} decisions, {done.judgements} judgements{waiting}")
     if done.broken:
-        raise LauncherError(f"{len(done.broken)} files could not be used (named above)", Outcome.BAD_INPUT)
+        count = len(done.broken)
+        raise LauncherError(f"{count} file{'s' * (count > 1)} could not be used (named above)", Outcome.BAD_INPUT)
     return Outcome.OK.exit_code
 
 
