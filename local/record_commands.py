@@ -47,29 +47,31 @@ def command_import(home: Home, arguments: argparse.Namespace) -> int:
 
 
 def read_candidate(home: Home, path: Path) -> Candidate:
-    """The run record in a file, converted first where it is an original one; raises ``BadInput``."""
+    """The run record in a file, computed again, or converted where it is an original one; raises ``BadInput``."""
     content = read_record_bytes(path)
     fields = record_from_bytes(content, dict[str, Any], str(path))
     if {"kind", "format"} & fields.keys():
-        return candidate(content, str(path))
+        found = candidate(content, str(path))
+        _gpu_program(home, "check", path)
+        return found
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run.json"
-        _convert(home, path, out)
+        _gpu_program(home, "convert", path, "--out", out)
         return candidate(out.read_bytes(), str(path))
 
 
-def _convert(home: Home, path: Path, out: Path) -> None:
-    """``python -m gpu_tasks convert``, whose refusal becomes ours."""
-    command = [str(environments.python(home, environments.of_gpu_tasks())), "-m", "gpu_tasks", "convert"]
+def _gpu_program(home: Home, *arguments: str | Path) -> None:
+    """``python -m gpu_tasks ARGUMENTS``, whose refusal becomes ours."""
+    python = environments.python(home, environments.of_gpu_tasks())
     result = subprocess.run(
-        [*command, str(path), "--out", str(out)],
+        [str(python), "-m", "gpu_tasks", *map(str, arguments)],
         env=dict(os.environ) | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
     if result.returncode:
-        lines = result.stderr.strip().splitlines() or ["convert gave no reason"]
+        lines = result.stderr.strip().splitlines() or [f"{arguments[0]} gave no reason"]
         *_, message = lines[-1].split(": ", 3)  # program: outcome: code: message
         known = 0 < result.returncode < len(OUTCOMES)
         raise LauncherError(message, OUTCOMES[result.returncode] if known else Outcome.INFRASTRUCTURE_FAILURE)
