@@ -174,7 +174,7 @@ def test_what_a_query_gives_is_what_its_panel_draws(panel: dict[str, Any], reade
 @BY_STATEMENT
 def test_a_query_keeps_to_the_chosen_board_and_range(statement: Statement, reader: Any) -> None:
     for changes in ({"device": ("GPU-9", "it's")}, {"since": "2026-12-30T00:00:00Z"}):
-        _, rows = ask(reader, statement, **changes)  # type: ignore[arg-type]
+        _, rows = ask(reader, statement, **changes)
         if statement.title == "Open alerts":
             assert [row[1] for row in rows if row[1]] == ([] if "device" in changes else ["Test GPU"])
         elif statement.title.startswith("variable") and "device" in changes:

@@ -1,0 +1,103 @@
+"""What the benchmark of the history found, as Markdown."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from tests.benchmarks.history_asked import Asked
+from tests.benchmarks.history_rows import Generated
+
+
+@dataclass
+class Times:
+    """Milliseconds, and how many rows came back."""
+
+    ms: list[float] = field(default_factory=list)
+    rows: int = 0
+    failed: str | None = None
+
+    @property
+    def p50(self) -> float:
+        return statistics.median(self.ms)
+
+    @property
+    def p95(self) -> float:
+        """Of few samples the largest."""
+        return sorted(self.ms)[min(len(self.ms) - 1, int(0.95 * len(self.ms)))]
+
+    def __str__(self) -> str:
+        return self.failed or f"{_ms(self.p50)} | {_ms(self.p95)}"
+
+
+@dataclass
+class Measured:
+    """One history."""
+
+    nights: int
+    made: Generated
+    sizes: list[tuple[str, int, int]]
+    answers: list[tuple[Asked, Times]]
+    loads: dict[str, Times]
+
+
+def as_markdown(options: str, version: str, whole: Measured, tenth: Measured) -> str:
+    """Everything that was measured: how, sizes, and one line for each that was asked."""
+    now, load = datetime.now(UTC), os.getloadavg()[2]
+    lines = [
+        f"`python -m tests.benchmarks.history {options}`, {now:%Y-%m-%d}, {version}, "
+        f"Python {platform.python_version()}, {os.cpu_count()} CPUs with a load of {load:.1f}.",
+        "",
+        f"| | {whole.nights} nights | {tenth.nights} nights |",
+        "|---|---:|---:|",
+    ]
+    for name, count in whole.made.rows.items():
+        lines.append(f"| rows of `{name}` | {count:,} | {tenth.made.rows[name]:,} |")
+    lines.append(f"| seconds to make and load them | {whole.made.seconds:.0f} | {tenth.made.seconds:.0f} |")
+    lines.append(f"| of these in PostgreSQL | {whole.made.loading_s:.0f} | {tenth.made.loading_s:.0f} |")
+    for name, times in whole.loads.items():
+        other = tenth.loads[name]
+        lines.append(
+            f"| ms to load one more night {name}, p50 and p95 | {_ms(times.p50)} and {_ms(times.p95)} "
+            f"| {_ms(other.p50)} and {_ms(other.p95)} |"
+        )
+    lines += ["", *_size_lines(whole, tenth), "", *_answer_lines(whole, tenth), ""]
+    return "\n".join(lines)
+
+
+def _size_lines(whole: Measured, tenth: Measured) -> list[str]:
+    smaller = {name: rows + indexes for name, rows, indexes in tenth.sizes}
+    lines = ["| table | MB of rows | MB of indexes | MB of a tenth |", "|---|---:|---:|---:|"]
+    of_rows, of_indexes = sum(size[1] for size in whole.sizes), sum(size[2] for size in whole.sizes)
+    lines.append(f"| all | {_mb(of_rows)} | {_mb(of_indexes)} | {_mb(sum(smaller.values()))} |")
+    for name, rows, indexes in whole.sizes:
+        if rows + indexes >= 1e6:
+            lines.append(f"| `{name}` | {_mb(rows)} | {_mb(indexes)} | {_mb(smaller[name])} |")
+    return lines
+
+
+def _answer_lines(whole: Measured, tenth: Measured) -> list[str]:
+    lines = [
+        "| asked | of | rows | p50 ms | p95 ms | of a tenth: p50 ms | p95 ms | aim |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
+    ]
+    for (one, times), (_, other) in zip(whole.answers, tenth.answers, strict=True):
+        name = one.name if one.kind == "Grafana" else f"`{one.name}`"
+        met = "missed" if times.failed or times.p95 > one.aim_ms else "met"
+        first = f"{times.failed} | " if times.failed else str(times)
+        second = f"{other.failed} | " if other.failed else str(other)
+        lines.append(
+            f"| {one.kind} {name} | {one.use} | {times.rows:,} | {first} | {second} | {one.aim_ms:.0f} {met} |"
+        )
+    return lines
+
+
+def _ms(value: float) -> str:
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _mb(size: float) -> str:
+    return f"{size / 1e6:,.0f}"
