@@ -35,8 +35,6 @@ def _facts(record: RunRecord) -> Iterator[Fact]:
         yield Fact("$.energy_trust", trust, record.energy_trust)
 
 
-def _differences(
-    where: str, expected: RoundRecord | Summary, found: RoundRecord | Summary
-) -> Iterator[Fact]:
+def _differences(where: str, expected: RoundRecord | Summary, found: RoundRecord | Summary) -> Iterator[Fact]:
     for field in dataclasses.fields(expected):
         yield Fact(f"{where}.{field.name}", getattr(expected, field.name), getattr(found, field.name))

@@ -125,20 +125,37 @@ def _examples(reader: Any, seed: int) -> tuple[list[str], list[str]]:
     return boards, runs
 
 
+class Clock:
+    """By the wall, and by the CPUs of this process and of one session of PostgreSQL (without its parallel workers)."""
+
+    def __init__(self, session: int) -> None:
+        self._session = Path(f"/proc/{session}/schedstat")
+
+    def start(self) -> None:
+        self._cpu_s, self._wall_s = self._cpu(), time.perf_counter()
+
+    def stop(self, times: Times) -> None:
+        times.ms.append(1000 * (time.perf_counter() - self._wall_s))
+        times.cpu_ms.append(1000 * (self._cpu() - self._cpu_s))
+
+    def _cpu(self) -> float:
+        return time.process_time() + int(self._session.read_text().split()[0]) / 1e9
+
+
 def ask(reader: Any, one: Asked) -> Times:
     """Time until the last row is here, after one time that does not count."""
-    times = Times()
+    times, clock = Times(), Clock(reader.info.backend_pid)
     began = time.perf_counter()
     with reader.cursor() as cursor:
         for number in range(MOST + 1):
-            start = time.perf_counter()
+            clock.start()
             try:
                 cursor.execute(one.sql, one.values[number % len(one.values)])
                 times.rows = max(times.rows, len(cursor.fetchall()))
             except psycopg2.errors.QueryCanceled:
                 return Times(failed="over 30 s, the reader's limit")
             if number:
-                times.ms.append(1000 * (time.perf_counter() - start))
+                clock.stop(times)
             if number >= LEAST and time.perf_counter() - began > BUDGET_S:
                 break
     return times
@@ -146,14 +163,16 @@ def ask(reader: Any, one: Asked) -> Times:
 
 def _load(writer: Engine, name: str, traces: bool) -> Times:
     """What the load task does with a night: file, transaction, and the files of decisions that have none yet."""
-    times = Times()
+    connection: Any = writer.raw_connection()
+    times, clock = Times(), Clock(connection.info.backend_pid)
+    connection.close()  # back into the pool, whose only one it is
     with tempfile.TemporaryDirectory() as folder:
         for number in range(LOADS + 1):
             record = night(f"{name}__{number}", traces=traces)
-            start = time.perf_counter()
+            clock.start()
             spool.load_record(writer, Path(folder), record)
             if number:  # the first one writes the files of all decisions that were ever made
-                times.ms.append(1000 * (time.perf_counter() - start))
+                clock.stop(times)
     return times
 
 

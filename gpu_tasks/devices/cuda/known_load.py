@@ -43,8 +43,9 @@ class TorchKnownLoad:
     def run(self, seconds: float, duty: float = 1.0) -> LoadRun:
         """Products for about ``seconds``, warmed up, between two readings of the counter.
 
-        Back to back, or with pauses after each so that they run ``duty`` of the time. Each writes into the same output. ``largest_error`` is the largest relative error of 256 elements of the last
-        one against float64: in float32 5e-5 (the smallest of them is a hundredth of the others), in TF32 5e-2.
+        Back to back, or with pauses after each so that they run ``duty`` of the time. Each writes into the same output.
+        ``largest_error`` is the largest relative error of 256 elements of the last one against float64: in float32
+        5e-5 (the smallest of them is a hundredth of the others), in TF32 5e-2.
         """
         rng = np.random.default_rng(SEED)
         left, right = (rng.standard_normal((self._size, self._size), dtype=np.float32) for _ in range(2))
