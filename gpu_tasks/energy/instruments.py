@@ -41,7 +41,7 @@ class Sampler(Protocol):
     """Samples power beside the measuring process."""
 
     def start(self) -> None:
-        """Begin; returns once the first sample was taken."""
+        """Begin; returns once the first sample was taken. Raises ``InvalidMeasurement`` where none can be."""
 
     def stop(self) -> PowerTrace:
         """End, and what was sampled."""
