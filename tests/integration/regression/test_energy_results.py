@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -19,7 +17,6 @@ from regression.results.outcome import run_verdict
 from tests.integration.regression.databases import Database, one
 from tests.integration.regression.example_energy import (
     ENERGIES,
-    INVALID,
     LOAD,
     SIMULATED_GPU,
     TRACE,
@@ -32,7 +29,7 @@ from tests.integration.regression.example_energy import (
 )
 from tests.integration.regression.example_records import run_record
 from tests.integration.regression.test_loading import counts, everything, load
-from tests.integration.regression.test_verdicts import ONE_WRONG, accept, judge, settle
+from tests.integration.regression.test_verdicts import judge, settle
 
 PARTS = {
     **{"run_energy": 3, "round_energy": 21, "round_trace": 7},
@@ -179,18 +176,3 @@ def test_the_table_of_a_run_without_energy_is_as_short_as_ever(database: Databas
     with database.reader.connect() as connection:
         told = verdict_table(run_verdict(connection, "nightly_qda", "tonight"))
     assert "mJ" not in told.partition("kernels")[2] and "exclusive" not in told
-
-
-def test_every_question_of_the_documentation_has_an_answer(database: Database) -> None:
-    accept(database, energy_run("good"))
-    disturbed = energy_round(1, earlier_attempts=[Reason("not_ready", "not ready")], **INVALID)
-    rounds = [energy_round(0), disturbed, energy_round(2)]
-    judge(database, energy_run("bad", rounds=rounds, failed=["sham_window"], validations=ONE_WRONG))
-    judge(database, energy_run("tonight"))
-    settle(database, "bad")
-    document = Path(__file__).resolve().parents[3] / "docs" / "results.md"
-    questions = re.findall(r"```sql\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(questions) >= 12
-    with database.reader.connect() as connection:
-        unanswered = [question for question in questions if not connection.execute(text(question)).all()]
-    assert unanswered == []
