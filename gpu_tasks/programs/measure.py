@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> RoundRecord:
 
         device = opened(kernel_choice(arguments))
         instruments = device.instruments()
-        if telemetry is not None and telemetry.device_uuid != (uuid := device.fingerprint().uuid):
+        if telemetry is not None and telemetry.device_uuid not in (None, uuid := device.fingerprint().uuid):
             message = f"{arguments.telemetry}: $.device_uuid: expected {uuid}, found {telemetry.device_uuid}"
             raise BadInput("telemetry_of_another_device", message)
         if isinstance(instruments, Reason):
