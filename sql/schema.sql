@@ -755,7 +755,8 @@ CREATE TABLE telemetry (
     CONSTRAINT telemetry_reference_size_check CHECK ((LEAST(reference_size, reference_repeats) > 0)),
     CONSTRAINT telemetry_reference_work_check CHECK ((LEAST(reference_operations, reference_duration_s, reference_tera_operations_per_s) > (0)::double precision)),
     CONSTRAINT telemetry_tick_period_s_check CHECK ((tick_period_s > (0)::double precision))
-);
+)
+WITH (toast_tuple_target='128');
 
 COMMENT ON TABLE telemetry IS 'The energy sensor before and after the rounds: a known load, the properties of the counter';
 
@@ -833,7 +834,9 @@ CREATE VIEW environment_changes AS
    FROM ((((((run
      JOIN device ON ((device.device_id = run.device_id)))
      JOIN environment found ON ((found.environment_id = run.environment_id)))
-     LEFT JOIN telemetry ON (((telemetry.run_id = run.run_id) AND (telemetry.moment = 'before'::text))))
+     LEFT JOIN LATERAL ( SELECT max(before.power_limit_w) AS power_limit_w
+           FROM telemetry before
+          WHERE ((before.run_id = run.run_id) AND (before.moment = 'before'::text))) telemetry ON (true))
      CROSS JOIN LATERAL ( SELECT earlier.run_id,
             earlier.started_at,
             earlier.environment_id,
@@ -1417,7 +1420,8 @@ CREATE TABLE round (
     CONSTRAINT round_tick_period_s_check CHECK ((tick_period_s > (0)::double precision)),
     CONSTRAINT round_valid_check CHECK (((NOT valid) OR (outcome = 'ok'::text))),
     CONSTRAINT round_wall_ms_check CHECK (((NOT valid) OR (wall_ms > (0)::double precision)))
-);
+)
+WITH (toast_tuple_target='128');
 
 COMMENT ON TABLE round IS 'Measurement rounds: derived figures and the raw counter readings they come from';
 

@@ -11,12 +11,12 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT n.night, n.device, n.device_uuid, n.energy_verdict, f.key AS figure, f.value ->> 'verdict' AS verdict,
+SELECT n.night, n.device, n.device_uuid, c.verdict AS energy_verdict, f.key AS figure, f.value ->> 'verdict' AS verdict,
        f.value ->> 'reason_code' AS reason_code, (f.value ->> 'median_mj')::double precision AS median_mj,
        (f.value ->> 'detectable_mj')::double precision AS detectable_mj, n.dag_run_id
 FROM nightly AS n
 CROSS JOIN LATERAL (
-    SELECT details
+    SELECT verdict, details
     FROM check_result
     WHERE check_result.run_id = n.run_id AND check_result.check_name = 'energy'
     ORDER BY step DESC

@@ -12,21 +12,40 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 SELECT n.night, n.device, n.duration_s, r.replays, r.replays_j, t.reference_load_j,
-       (r.last_mj - r.first_mj)::double precision / 1000 AS rounds_with_idle_j,
-       r.last_s - r.first_s AS rounds_with_idle_s,
-       (r.last_mj - r.first_mj)::double precision / 1000 / nullif(r.last_s - r.first_s, 0) AS average_power_w,
+       (last.energy_mj - first.energy_mj)::double precision / 1000 AS rounds_with_idle_j,
+       last.time_s - first.time_s AS rounds_with_idle_s,
+       (last.energy_mj - first.energy_mj)::double precision / 1000 / nullif(last.time_s - first.time_s, 0)
+           AS average_power_w,
        n.dag_run_id
 FROM nightly AS n
 CROSS JOIN LATERAL (
-    SELECT sum(repeats)::bigint AS replays, sum(gross_mj * repeats / 1000) AS replays_j,
-           min(first.energy_mj) AS first_mj, max(last.energy_mj) AS last_mj, min(first.time_s) AS first_s,
-           max(last.time_s) AS last_s
-    FROM round,
-        jsonb_to_record(counters) AS reading (idle_before jsonb, idle_after jsonb),
-        jsonb_to_record(coalesce(idle_before -> 'start', '{}')) AS first (energy_mj bigint, time_s double precision),
-        jsonb_to_record(coalesce(idle_after -> 'end', '{}')) AS last (energy_mj bigint, time_s double precision)
+    SELECT sum(repeats)::bigint AS replays, sum(gross_mj * repeats / 1000) AS replays_j
+    FROM round
     WHERE round.run_id = n.run_id
 ) AS r
+-- The first and the last reading of a night, from two of its rounds: to unpack the readings of every one takes long.
+LEFT JOIN LATERAL (
+    SELECT counters #> '{idle_before,start}' AS reading
+    FROM (
+        SELECT counters
+        FROM round
+        WHERE round.run_id = n.run_id AND idle_before_w IS NOT NULL
+        ORDER BY created_at, round, arm
+        LIMIT 1
+    ) AS first_round
+) AS before ON TRUE
+LEFT JOIN LATERAL (
+    SELECT counters #> '{idle_after,end}' AS reading
+    FROM (
+        SELECT counters
+        FROM round
+        WHERE round.run_id = n.run_id AND idle_after_w IS NOT NULL
+        ORDER BY created_at DESC, round DESC, arm DESC
+        LIMIT 1
+    ) AS last_round
+) AS after ON TRUE
+LEFT JOIN LATERAL jsonb_to_record(before.reading) AS first (energy_mj bigint, time_s double precision) ON TRUE
+LEFT JOIN LATERAL jsonb_to_record(after.reading) AS last (energy_mj bigint, time_s double precision) ON TRUE
 CROSS JOIN LATERAL (
     SELECT sum(reference_energy_j) AS reference_load_j FROM telemetry WHERE telemetry.run_id = n.run_id
 ) AS t

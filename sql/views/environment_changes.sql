@@ -21,7 +21,12 @@ SELECT
 FROM run
 JOIN device ON device.device_id = run.device_id
 JOIN environment AS found ON found.environment_id = run.environment_id
-LEFT JOIN telemetry ON telemetry.run_id = run.run_id AND telemetry.moment = 'before'
+LEFT JOIN LATERAL (
+    -- Of at most one row. As a join, all telemetry there is would be read for the runs of a month.
+    SELECT max(before.power_limit_w) AS power_limit_w
+    FROM telemetry AS before
+    WHERE before.run_id = run.run_id AND before.moment = 'before'
+) AS telemetry ON TRUE
 CROSS JOIN LATERAL (
     SELECT
         earlier.run_id,

@@ -40,6 +40,8 @@ BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "envir
 """What a baseline takes from its run; foreign keys over these columns keep the two from contradicting each other."""
 TIMESTAMP = DateTime(timezone=True)
 DOUBLE: Double[float] = Double()
+READINGS_APART: dict[str, Any] = {"postgresql_with": {"toast_tuple_target": 128}}
+"""Of a table with raw readings: they lie beside the figures, so that what asks for figures reads fewer pages."""
 
 
 def required(name: str, kind: Any, comment: str, *rest: Any, **options: Any) -> Column[Any]:

@@ -23,6 +23,7 @@ from regression.results.columns import (
     DOUBLE,
     OUTCOMES,
     POWER_KINDS,
+    READINGS_APART,
     TIMESTAMP,
     json_kind,
     metadata,
@@ -198,6 +199,7 @@ telemetry = Table(
     json_kind("readings", "object"),
     _all_or_none(REFERENCE_LOAD, LOAD_FIELDS),
     _all_or_none(WANDER, WANDER_FIELDS),
+    **READINGS_APART,
     comment="The energy sensor before and after the rounds: a known load, the properties of the counter",
 )
 

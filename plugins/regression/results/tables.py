@@ -30,6 +30,7 @@ from regression.results.columns import (
     ENERGY_TRUST,
     EXIT_CODES,
     OUTCOMES,
+    READINGS_APART,
     TIMESTAMP,
     TRIGGERS,
     VERDICTS,
@@ -246,6 +247,7 @@ round_ = Table(
     json_kind("counters", "object"),
     not_blank("inject", "inject"),
     sha256("kernel_ptx_sha256"),
+    **READINGS_APART,
     comment="Measurement rounds: derived figures and the raw counter readings they come from",
 )
 
