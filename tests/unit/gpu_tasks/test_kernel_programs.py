@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_kinds_that_can_be_opened_are_those_that_are_announced() -> None:
     assert {kind for kind, _ in registry._OPENERS} == set(AVAILABLE_DEVICES) <= set(DEVICE_KINDS)
-    assert "auto, cuda, emulated or reference" in " ".join(program("validate", "--help").stdout.split())
+    assert "auto, cuda, emulated, reference or simulated" in " ".join(program("validate", "--help").stdout.split())
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -29,12 +29,16 @@ REPOSITORY = Path(__file__).parents[4]
 
 
 def distribution(folder: Path, name: str, version: str, files: str | None) -> None:
-    """An installed distribution; ``files`` is its RECORD."""
+    """An installed distribution; ``files`` is its RECORD, and they exist: from Python 3.12 on others are left out."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     if files is not None:
         (info / "RECORD").write_text(files)
+        for line in files.splitlines():
+            path = folder / line.partition(",")[0]
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
 
 
 def in_a_fork(work: Callable[[], None]) -> str:
