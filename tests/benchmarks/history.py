@@ -1,4 +1,6 @@
-"""How large a long history is, and how long its questions take: ``python -m tests.benchmarks.history``.
+"""How large a long history is, and how long its questions take.
+
+``PYTHONPATH=plugins python -m tests.benchmarks.history [--devices 20 --nights 3650] [--out FILE]``
 
 Makes ``--devices`` boards times ``--nights`` nights (11 validations, 7 rounds of 3 figures, telemetry, gates, checks)
 in a PostgreSQL of its own, and one tenth of the nights beside it; asks every view, every panel of the dashboard and
@@ -36,7 +38,7 @@ from tests.benchmarks.history_rows import generate, settle
 
 SHARE = 10
 """The smaller history has one night in so many: the newest ones."""
-LEAST, MOST, BUDGET_S = 5, 60, 8.0
+LEAST, MOST, BUDGET_S = 5, 40, 4.0
 """How often each is asked: at least, at most, and for how long between the two."""
 LOADS = 40
 PASSWORDS = {role: new_password() for role in ROLES}

@@ -53,7 +53,7 @@ def as_markdown(options: str, version: str, whole: Measured, tenth: Measured) ->
     """Everything that was measured: how, sizes, and one line for each that was asked."""
     now, load = datetime.now(UTC), os.getloadavg()[2]
     lines = [
-        f"`python -m tests.benchmarks.history {options}`, {now:%Y-%m-%d}, {version}, "
+        f"`PYTHONPATH=plugins python -m tests.benchmarks.history {options}`, {now:%Y-%m-%d}, {version}, "
         f"Python {platform.python_version()}, {os.cpu_count()} CPUs with a load of {load:.1f}.",
         "",
         f"| | {whole.nights} nights | {tenth.nights} nights |",
@@ -89,7 +89,9 @@ def _answer_lines(whole: Measured, tenth: Measured) -> list[str]:
     ]
     for (one, times), (_, other) in zip(whole.answers, tenth.answers, strict=True):
         name = one.name if one.kind == "Grafana" else f"`{one.name}`"
-        met = "missed" if times.failed or times.p95 > one.aim_ms else "met"
+        met = "missed"
+        if not times.failed and times.cpu <= one.aim_ms:
+            met = "met" if times.p95 <= one.aim_ms else "met by the CPU"
         lines.append(f"| {one.kind} {name} | {one.use} | {times.rows:,} | {times} | {other} | {one.aim_ms:.0f} {met} |")
     return lines
 

@@ -15,6 +15,7 @@ from sqlalchemy import Engine, Table, text
 from gpu_tasks.records import RunRecord
 from regression.results import energy_rows, rows, tables
 from regression.results.columns import EXIT_CODES
+from regression.results.energy_tables import WANDER, WANDER_FIELDS
 from tests.benchmarks import history_night
 from tests.benchmarks.history_copy import Readings, Sheet
 from tests.benchmarks.history_judgements import Judgements
@@ -22,6 +23,8 @@ from tests.benchmarks.history_shared import Row, Shared
 from tests.benchmarks.history_story import DRAWS, ROUNDS, Board, Night, boards, digest, story
 
 NIGHTS_A_COPY = 50
+NO_WANDER = dict.fromkeys(f"{WANDER}{name}" for name in WANDER_FIELDS)
+"""The idle power is watched before the rounds only."""
 REFERENCE_KEYS = ("device_id", "environment_id", "source_state_id", "payload_id")
 JUDGE = (
     "UPDATE run SET verdict = judged.verdict, exit_code = judged.exit_code::smallint "
@@ -187,6 +190,7 @@ class History:
                 adjusted_mj=mj,
                 gross_mj=mj * 2.05,
                 combined_mj=mj * 0.0034,
+                degrees_of_freedom=None if name == "classic" else 12.0,
                 low_mj=mj * 0.9933,
                 high_mj=mj * 1.0067,
             )
@@ -210,12 +214,14 @@ class History:
     def _add_telemetry(self, night: Night) -> None:
         for moment, factor in (("before", 0.99), ("after", 1.01)):
             at = night.started_at + timedelta(seconds=50 if moment == "before" else 450)
+            unknown = {} if moment == "before" else NO_WANDER
             self.telemetry.add(
                 run_id=night.run_id,
                 moment=moment,
                 reference_joules_per_1e12_operations=night.joules * factor,
                 readings=self.telemetry_readings.text(int(at.timestamp()) % 10_000_000),
                 created_at=at,
+                **unknown,
             )
         for gate in self.gates:
             failed = gate.gate == night.failed_gate

@@ -35,7 +35,7 @@ def test_constraints_and_indexes_are_those_of_the_python_definition_word_by_word
 
 
 def _definitions(connection: Connection, schema: str) -> set[tuple[str, str, str]]:
-    """Table, name and expression of every constraint and index, as PostgreSQL understands them."""
+    """Table, name and expression of every constraint, index and setting of a table, as PostgreSQL understands them."""
     connection.execute(text(f"SET LOCAL search_path TO {schema}"))
     found = connection.execute(
         text(
@@ -46,6 +46,9 @@ def _definitions(connection: Connection, schema: str) -> set[tuple[str, str, str
             UNION ALL
             SELECT tablename, indexname, replace(indexdef, :schema || '.', '')
             FROM pg_indexes WHERE schemaname = :schema
+            UNION ALL
+            SELECT relname, 'setting', unnest(reloptions)
+            FROM pg_class WHERE relkind = 'r' AND relnamespace = CAST(:schema AS regnamespace)
             """
         ),
         {"schema": schema},
