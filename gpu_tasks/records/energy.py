@@ -320,9 +320,9 @@ class FigureSummary:
     """One energy figure over the valid rounds of a run, mJ a replay.
 
     ``detectable_mj``: the smallest difference of means to another run of as many rounds that a t test finds with a
-    probability of 80 % at a level of 5 %; a night's check takes it as its threshold on medians, and so finds a change of
-    just that size about every second time. ``per_reference_load`` is the median in units of 10^9 operations of the reference load:
-    what may be compared across boards.
+    probability of 80 % at a level of 5 %; a night's check takes it as its threshold on medians, and so finds a change
+    of just that size about every second time. ``per_reference_load`` is the median in units of 10^9 operations of the
+    reference load: what may be compared across boards.
     """
 
     figure: str
