@@ -72,6 +72,11 @@ def test_an_interleaved_night_has_a_control() -> None:
         ("other_process", "no_valid_round", "new_process"),
         ("stuck_counter", "no_valid_round", "counter_not_advancing"),
         ("counter_backwards", "no_valid_round", "counter_backwards"),
+        ("counter_slips", "no_valid_round", "counter_backwards"),
+        ("passing_process", "no_valid_round", "new_process"),
+        ("slow_start", "no_valid_round", "clock_drop"),
+        ("power_brake", "no_valid_round", "throttled"),
+        ("xid", "no_valid_round", "xid"),
     ],
 )
 def test_no_valid_round_is_an_invalid_measurement(inject: str, code: str, round_code: str) -> None:
@@ -92,6 +97,8 @@ def test_no_valid_round_is_an_invalid_measurement(inject: str, code: str, round_
     [
         ("faulty_sensor", {"reference_load"}),
         ("sensor*0.5", {"reference_load"}),
+        ("sensor_floor=50", {"reference_load"}),
+        ("slow_tail=3", {"sham_window"}),
         ("meters_disagree", {"meters_agree"}),
         ("sampler_gap", {"sampling"}),
         ("wrong_output", {"output_verified"}),
