@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,8 +17,9 @@ import psycopg2
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from local import cli, environments
+from local import backup, cli, environments
 from local.databases import engine_of, libpq_uri
+from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.postgres import Cluster
 from local.processes import marked
@@ -263,23 +265,23 @@ def test_a_backup_comes_back_whole_or_not_at_all(
 ) -> None:
     nightly("import", *originals)
     before = rows(home)
-    backup = tmp_path / "b" / "results.dump"
-    status, output, errors = nightly("backup", backup)
+    dump = tmp_path / "b" / "results.dump"
+    status, output, errors = nightly("backup", dump)
     assert status == 0, errors
-    assert output.startswith(f"{backup}: ") and backup.stat().st_mode & 0o077 == 0
+    assert output.startswith(f"{dump}: ") and dump.stat().st_mode & 0o077 == 0
     with hold(home, None, need_airflow=False) as held, engine_of(held.databases().writer) as engine:
         load_record(engine, home.records, energy_run("after the backup"))
     later = rows(home)
-    status, _, errors = nightly("restore", backup)
+    status, _, errors = nightly("restore", dump)
     assert status == 2
     assert "expected an empty one, found " in errors
-    content = backup.read_bytes()
+    content = dump.read_bytes()
     for length in [len(content) * share // 100 for share in (10, 50, 90, 99)]:
         part = tmp_path / "part.dump"
         part.write_bytes(content[:length])
         assert nightly("restore", "--replace", part)[0] in (2, 5), length
         assert rows(home) == later, length
-    status, output, errors = nightly("restore", "--replace", backup)
+    status, output, errors = nightly("restore", "--replace", dump)
     assert status == 0, errors
     assert rows(home) == before
     # Everybody may still do what he might before.
@@ -295,20 +297,33 @@ def test_a_backup_comes_back_whole_or_not_at_all(
         connection.exec_driver_sql("DELETE FROM run")
 
 
+def test_a_dump_that_ends_early_between_two_statements_changes_nothing(home: Home) -> None:
+    before = rows(home)
+    with hold(home, None, need_airflow=False) as held:
+        for end in ("exit 1", "kill -9 $$"):
+            command = ["sh", "-c", f"echo 'CREATE TABLE public.made (a int);'; {end}"]
+            with (
+                subprocess.Popen(command, stdout=subprocess.PIPE) as ended,
+                pytest.raises(LauncherError, match="nothing was changed: it cannot be read to its end"),
+            ):
+                backup._apply(held.databases().owner, ended)
+    assert rows(home) == before
+
+
 def test_a_backup_goes_to_another_server(
     nightly: Run, home: Home, tmp_path: Path, originals: list[Path], postgres_server: Cluster
 ) -> None:
     """On one that has the installation's roles, as every rebuild and every start makes them."""
     nightly("import", *originals)
-    backup = tmp_path / "results.dump"
-    nightly("backup", backup)
+    dump = tmp_path / "results.dump"
+    nightly("backup", dump)
     expected = rows(home)
     elsewhere = Home(Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp")))
     dsn = postgres_server.admin_dsn("kernel_nightly_restored")
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("NIGHTLY_HOME", str(elsewhere.folder))
-            status, _, errors = nightly("restore", backup, "--dsn", dsn)
+            status, _, errors = nightly("restore", dump, "--dsn", dsn)
             assert status == 0, errors
             assert rows(elsewhere, dsn) == expected
     finally:
@@ -327,15 +342,15 @@ def test_what_is_no_backup_is_refused(nightly: Run, tmp_path: Path, content: byt
 
 
 def test_a_backup_of_a_newer_version_is_refused(nightly: Run, home: Home, tmp_path: Path) -> None:
-    backup, before = tmp_path / "results.dump", rows(home)
+    dump, before = tmp_path / "results.dump", rows(home)
     with hold(home, None, need_airflow=False) as held, engine_of(held.databases().owner) as engine:
         with engine.begin() as connection:
             now = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-        assert nightly("backup", backup)[0] == 0
+        assert nightly("backup", dump)[0] == 0
         with engine.begin() as connection:
             connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{now}'")
-    status, _, errors = nightly("restore", "--replace", backup)
+    status, _, errors = nightly("restore", "--replace", dump)
     assert status == 2
     assert "found 9999: of a newer version" in errors
     assert rows(home) == before

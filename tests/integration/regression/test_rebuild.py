@@ -234,6 +234,20 @@ def test_a_record_that_was_changed_after_it_was_judged_is_not_passed_off_as_judg
     assert one(other, "SELECT verdict FROM run")["verdict"] is None
 
 
+def test_the_judgement_of_a_replaced_record_is_put_aside_with_it(
+    database: Database, other: Database, tmp_path: Path
+) -> None:
+    """The later record was never reported: nothing may judge it."""
+    night(database, tmp_path, run_record("twice", validations=[lost_validation(0)]))
+    load_record(database.writer, tmp_path, run_record("twice"))
+    run_id = run_record("twice").request.run_id
+    assert not judgements.path_of(tmp_path, run_id).exists()
+    (aside,) = (tmp_path / "replaced").glob(f"{run_id}-judgement-*.json")
+    assert judgements.read_judgement(aside).verdict == "infrastructure_failure"
+    assert rebuild(other.writer, tmp_path).broken == []
+    assert natural(other.writer) == natural(database.writer)
+
+
 def test_a_failure_in_the_middle_leaves_the_database_empty(
     database: Database, other: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
