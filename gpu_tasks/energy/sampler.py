@@ -27,10 +27,10 @@ from typing import IO, Any
 
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Clock
+from gpu_tasks.energy.nvml.access import load_nvml
 from gpu_tasks.energy.nvml.errors import NvmlTransient
 from gpu_tasks.energy.nvml.events import XidWatch, xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
-from gpu_tasks.energy.nvml.library import load_nvml
 from gpu_tasks.energy.trace import HEADER, PROCESSES_EVERY_S, Sample, csv_line, csv_text, parse_line
 from gpu_tasks.records import BadInput, InvalidMeasurement, PowerTrace, Reason, TaskError
 

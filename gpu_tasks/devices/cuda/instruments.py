@@ -12,9 +12,9 @@ from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.cuda.known_load import TorchKnownLoad
 from gpu_tasks.devices.cuda.selection import VISIBLE
 from gpu_tasks.energy.instruments import Clock, Instruments
+from gpu_tasks.energy.nvml.access import load_nvml
 from gpu_tasks.energy.nvml.errors import NvmlUnavailable
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
-from gpu_tasks.energy.nvml.library import load_nvml
 from gpu_tasks.energy.sampler import ProcessSampler
 from gpu_tasks.records import Reason, TaskError
 

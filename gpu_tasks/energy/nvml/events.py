@@ -6,8 +6,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from gpu_tasks.energy.nvml.access import NvmlLibrary
 from gpu_tasks.energy.nvml.errors import NvmlError, NvmlHung, NvmlTimeout
-from gpu_tasks.energy.nvml.library import NvmlLibrary
 from gpu_tasks.energy.nvml.values import count
 from gpu_tasks.records import Reason
 

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Any
 
 from gpu_tasks.energy.instruments import Clock
+from gpu_tasks.energy.nvml.access import TIMEOUT_S, NvmlLibrary
 from gpu_tasks.energy.nvml.events import XidWatch
-from gpu_tasks.energy.nvml.library import TIMEOUT_S, NvmlLibrary
 from gpu_tasks.energy.nvml.matching import check_visible, handle_of
 from gpu_tasks.energy.nvml.queries import Queries
 from gpu_tasks.energy.nvml.state import read_state, take_sample
@@ -18,7 +18,7 @@ from gpu_tasks.records import CounterReading, GpuState
 class NvmlGpu:
     """The GPU that CUDA calls ``uuid``, open until ``close``; a context manager.
 
-    ``nvml`` is ``gpu_tasks.energy.nvml.library.load_nvml()``, or a fake with its functions. ``pci_bus_id`` is what
+    ``nvml`` is ``gpu_tasks.energy.nvml.access.load_nvml()``, or a fake with its functions. ``pci_bus_id`` is what
     CUDA says of the device, null where it was not asked; ``visible`` is ``CUDA_VISIBLE_DEVICES``, checked where it
     names a GPU by UUID. ``timeout_s`` bounds each call; null makes calls directly, without a thread, for a fake on a
     virtual clock.

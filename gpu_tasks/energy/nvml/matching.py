@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gpu_tasks.energy.nvml.access import NvmlLibrary
 from gpu_tasks.energy.nvml.errors import NvmlNotFound
-from gpu_tasks.energy.nvml.library import NvmlLibrary
 from gpu_tasks.energy.nvml.values import bus_id, text
 from gpu_tasks.records import BadInput, InvalidMeasurement
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_tasks.energy.instruments import Clock
+from gpu_tasks.energy.nvml.access import NvmlLibrary, TimedValue
 from gpu_tasks.energy.nvml.errors import (
     SUCCESS,
     NvmlBlankValue,
@@ -19,7 +20,6 @@ from gpu_tasks.energy.nvml.errors import (
     NvmlUnavailable,
     nvml_error,
 )
-from gpu_tasks.energy.nvml.library import NvmlLibrary, TimedValue
 from gpu_tasks.energy.nvml.values import count, switch, text
 from gpu_tasks.records import CounterReading, GpuProcess
 

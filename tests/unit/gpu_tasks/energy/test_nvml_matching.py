@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_tasks.energy.nvml.access import NvmlLibrary
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
-from gpu_tasks.energy.nvml.library import NvmlLibrary
 from gpu_tasks.energy.nvml.matching import DeviceMismatch, gpu_uuids, resolve_uuid, visible_uuid
 from gpu_tasks.records import BadInput
 from tests.unit.gpu_tasks.energy.nvml_scripted import BUS_ID, OTHER_UUID, UUID, ScriptedNvml

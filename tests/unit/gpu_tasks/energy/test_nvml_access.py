@@ -12,7 +12,8 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from gpu_tasks.energy.nvml import library
+from gpu_tasks.energy.nvml import access
+from gpu_tasks.energy.nvml.access import NvmlLibrary, load_nvml, nvml_packages
 from gpu_tasks.energy.nvml.errors import (
     NvmlDriverNotLoaded,
     NvmlFunctionNotFound,
@@ -21,7 +22,6 @@ from gpu_tasks.energy.nvml.errors import (
     NvmlNotReady,
     NvmlUninitialized,
 )
-from gpu_tasks.energy.nvml.library import NvmlLibrary, load_nvml, nvml_packages
 from gpu_tasks.records import InfrastructureFailure
 from tests.unit.gpu_tasks.energy.nvml_scripted import LATENCY_S, ScriptedNvml
 
@@ -62,7 +62,7 @@ def in_a_fork(work: Callable[[], None]) -> str:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if this process had loaded nothing before."""
-    monkeypatch.setattr(library, "_loaded_in", None)
+    monkeypatch.setattr(access, "_loaded_in", None)
 
 
 def test_calls_go_to_the_function_of_that_name_with_its_arguments() -> None:
