@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> RoundRecord:
             return device
 
         device = opened(kernel_choice(arguments))
-        instruments = device.instruments()
+        instruments = repeated(f"round {arguments.round}", lambda _: device.instruments())
         if telemetry is not None and telemetry.device_uuid not in (None, uuid := device.fingerprint().uuid):
             message = f"{arguments.telemetry}: $.device_uuid: expected {uuid}, found {telemetry.device_uuid}"
             raise BadInput("telemetry_of_another_device", message)

@@ -19,6 +19,7 @@ from gpu_tasks.energy.protocols import warm_up
 from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.payload.draws import Payload
+from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.plot import plot_probe
@@ -52,7 +53,7 @@ def run(arguments: Namespace) -> None:
     draw = Payload(arguments.payload, workload).load(workload.benchmark_draw)
     made_up = simulation(arguments, "probe")
     with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
-        instruments = device.instruments()
+        instruments = repeated("probe", lambda _: device.instruments())
         if isinstance(instruments, Reason):
             raise InvalidMeasurement(instruments.code, f"probe needs an energy counter: {instruments.message}")
         device.load(draw.x, draw.labels, draw.q)

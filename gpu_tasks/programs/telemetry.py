@@ -23,7 +23,8 @@ def run(arguments: Namespace) -> TelemetryRecord:
     workload = get_workload(arguments.workload)
     made_up = simulation(arguments, f"telemetry-{arguments.when}")
     with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
-        fingerprint, instruments = device.fingerprint(), device.instruments()
+        instruments = repeated(f"telemetry {arguments.when}", lambda _: device.instruments())
+        fingerprint = device.fingerprint()
         record = TelemetryRecord(
             kind="telemetry",
             created_at=utc_now(),

@@ -15,6 +15,7 @@ from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.registry import open_device
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.payload.npz import array_bytes
+from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.simulation_choice import simulation
@@ -50,7 +51,7 @@ def run(arguments: Namespace) -> ValidationRecord:
         if device.kind in ("emulated", "simulated") and arguments.check is None:
             progress("races between threads are not looked for; --check races does")
         execution = execute(device, workload, draw, payload.load(other))
-        device_uuid = device.fingerprint().uuid
+        device_uuid = repeated(f"draw {arguments.draw}", lambda _: device.fingerprint()).uuid
     mismatches = _mismatches(draw, execution.predictions)
     reason = _reason(arguments.draw, workload.query_samples, mismatches, execution.replays_equal_eager)
     return ValidationRecord(
