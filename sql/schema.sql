@@ -2459,6 +2459,8 @@ CREATE UNIQUE INDEX alert_unresolved_key ON alert USING btree (workload, COALESC
 
 CREATE UNIQUE INDEX baseline_current_key ON baseline USING btree (workload, payload_id, device_id, protocol, environment_class) WHERE (retired_at IS NULL);
 
+CREATE INDEX round_invalid_idx ON round USING btree (run_id) WHERE (NOT valid);
+
 CREATE INDEX run_night_idx ON run USING btree ((((started_at AT TIME ZONE 'UTC'::text))::date));
 
 CREATE INDEX run_started_at_idx ON run USING btree (started_at);

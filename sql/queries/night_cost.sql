@@ -12,10 +12,9 @@
 \if :{?until} \else \set until 'infinity' \endif
 
 SELECT n.night, n.device, n.duration_s, r.replays, r.replays_j, t.reference_load_j,
-       (last.energy_mj - first.energy_mj)::double precision / 1000 AS rounds_with_idle_j,
-       last.time_s - first.time_s AS rounds_with_idle_s,
-       (last.energy_mj - first.energy_mj)::double precision / 1000 / nullif(last.time_s - first.time_s, 0)
-           AS average_power_w,
+       used.energy_mj::double precision / 1000 AS rounds_with_idle_j,
+       used.time_s AS rounds_with_idle_s,
+       used.energy_mj::double precision / 1000 / nullif(used.time_s, 0) AS average_power_w,
        n.dag_run_id
 FROM nightly AS n
 CROSS JOIN LATERAL (
@@ -33,7 +32,8 @@ LEFT JOIN LATERAL (
         ORDER BY created_at, round, arm
         LIMIT 1
     ) AS first_round
-) AS before ON TRUE
+    OFFSET 0
+) AS first ON TRUE
 LEFT JOIN LATERAL (
     SELECT counters #> '{idle_after,end}' AS reading
     FROM (
@@ -43,9 +43,12 @@ LEFT JOIN LATERAL (
         ORDER BY created_at DESC, round DESC, arm DESC
         LIMIT 1
     ) AS last_round
-) AS after ON TRUE
-LEFT JOIN LATERAL jsonb_to_record(before.reading) AS first (energy_mj bigint, time_s double precision) ON TRUE
-LEFT JOIN LATERAL jsonb_to_record(after.reading) AS last (energy_mj bigint, time_s double precision) ON TRUE
+    OFFSET 0
+) AS last ON TRUE
+CROSS JOIN LATERAL (
+    SELECT (last.reading ->> 'energy_mj')::bigint - (first.reading ->> 'energy_mj')::bigint AS energy_mj,
+           (last.reading ->> 'time_s')::double precision - (first.reading ->> 'time_s')::double precision AS time_s
+) AS used
 CROSS JOIN LATERAL (
     SELECT sum(reference_energy_j) AS reference_load_j FROM telemetry WHERE telemetry.run_id = n.run_id
 ) AS t

@@ -123,7 +123,8 @@ def _examples(reader: Any, seed: int) -> tuple[list[str], list[str]]:
         cursor.execute("SELECT uuid FROM device ORDER BY device_id")
         boards = [uuid for (uuid,) in cursor]
         cursor.execute("SELECT run_id FROM run WHERE rounds_valid > 0 ORDER BY run_id")
-        runs = random.Random(seed).sample([run_id for (run_id,) in cursor], 20)
+        every = [run_id for (run_id,) in cursor]
+    runs = random.Random(seed).sample(every, min(20, len(every)))
     return boards, runs
 
 
@@ -166,7 +167,7 @@ def ask(reader: Any, one: Asked) -> Times:
 def _load(writer: Engine, name: str, traces: bool) -> Times:
     """What the load task does with a night: file, transaction, and the files of decisions that have none yet."""
     connection: Any = writer.raw_connection()
-    times, clock = Times(), Clock(connection.info.backend_pid)
+    times, clock = Times(), Clock(connection.driver_connection.info.backend_pid)
     connection.close()  # back into the pool, whose only one it is
     with tempfile.TemporaryDirectory() as folder:
         for number in range(LOADS + 1):

@@ -225,6 +225,7 @@ round_ = Table(
     required("earlier_attempts", JSONB, "Why the round had to be measured again: code and message of each attempt"),
     required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
+    Index("round_invalid_idx", "run_id", postgresql_where=text("NOT valid")),  # few, and asked for by themselves
     one_of("outcome", OUTCOMES),
     one_of("protocol", STORED_PROTOCOLS),
     not_blank("arm", "arm"),

@@ -25,6 +25,7 @@ DROP FUNCTION baseline_is_not_withdrawn;
 ALTER TABLE round RESET (toast_tuple_target);
 ALTER TABLE telemetry RESET (toast_tuple_target);
 
+DROP INDEX round_invalid_idx;
 DROP INDEX run_night_idx;
 DROP INDEX run_workload_device_id_started_at_run_id_idx;
 CREATE INDEX run_workload_device_id_started_at_idx ON run (workload, device_id, started_at);
