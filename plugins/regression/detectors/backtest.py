@@ -1,0 +1,179 @@
+"""Replay of the detectors over a history: what would have been alerted when, and how much of it was right.
+
+Each night is judged with what was known then. Alerts follow the rule of the alert life cycle: one open alert for a
+series, metric and direction, which further nights update; it ends after some nights that say nothing. Acknowledged
+causes are the truth that alerts are held against.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from regression.detectors.drift import judge_drift
+from regression.detectors.history import judge_history
+from regression.detectors.series import Series, SeriesKey
+from regression.detectors.verdict import CheckVerdict, Verdict
+
+Detector = Callable[[Series], CheckVerdict]
+DETECTORS: tuple[Detector, ...] = (judge_history, judge_drift)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Something that someone acknowledged as the reason of a change that began at ``start`` (aware).
+
+    ``key``, ``metric`` and ``direction`` narrow what it explains (None: any). An alert up to ``patience`` after
+    the start (or ``end``, where it ended) is its. From ``accepted`` on, what it made is the new usual: a new segment
+    that begins at ``start``.
+    """
+
+    start: datetime
+    note: str
+    key: SeriesKey | None = None
+    metric: str | None = None
+    direction: str | None = None
+    end: datetime | None = None
+    accepted: datetime | None = None
+    patience: timedelta = timedelta(days=30)
+
+    def concerns(self, series: Series) -> bool:
+        """Whether it can have moved this series."""
+        return self.key in (None, series.key) and self.metric in (None, series.metric.name)
+
+    def explains(self, alert: Alert) -> bool:
+        """Whether the alert is about it."""
+        within = self.start <= alert.opened <= (self.end or self.start) + self.patience
+        return within and self.concerns(alert.series) and self.direction in (None, alert.direction)
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One alert from its first night to its last; ``first`` is the verdict that opened it, ``nights`` how many told."""
+
+    series: Series
+    direction: str
+    opened: datetime
+    last: datetime
+    nights: int
+    first: CheckVerdict
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Alerts in order of opening with the cause of each (None: a false one), and the causes without any.
+
+    ``delays`` are the nights from the start of a found cause to its first alert, both included.
+    """
+
+    alerts: tuple[tuple[Alert, Cause | None], ...]
+    missed: tuple[Cause, ...]
+    causes: int
+    delays: tuple[int, ...]
+    series_years: float
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the alerts that had a cause; None without alerts."""
+        return sum(c is not None for _, c in self.alerts) / len(self.alerts) if self.alerts else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the causes that were alerted; None without causes."""
+        return 1 - len(self.missed) / self.causes if self.causes else None
+
+    @property
+    def false_per_series_year(self) -> float | None:
+        """Alerts without a cause in a year of one series; None without time."""
+        false = sum(cause is None for _, cause in self.alerts)
+        return false / self.series_years if self.series_years else None
+
+    @property
+    def median_delay(self) -> float | None:
+        """Median nights to the alert, of the causes that were found."""
+        return statistics.median(self.delays) if self.delays else None
+
+
+def backtest(
+    series: Sequence[Series],
+    causes: Sequence[Cause] = (),
+    *,
+    since: datetime | None = None,
+    detectors: Sequence[Detector] = DETECTORS,
+    quiet_nights: int = 7,
+) -> Backtest:
+    """Replay every night from ``since`` on (default: all) and compare with the causes from then on."""
+    alerts = sorted(
+        (alert for one in series for alert in replay(one, causes, since, detectors, quiet_nights)),
+        key=lambda alert: (alert.opened, alert.series.metric.name, alert.direction),
+    )
+    explained = [(alert, next((c for c in causes if c.explains(alert)), None)) for alert in alerts]
+    counted = [c for c in causes if (since is None or c.start >= since) and any(c.concerns(s) for s in series)]
+    first = {id(cause): alert for alert, cause in reversed(explained) if cause is not None}
+    found = [c for c in counted if id(c) in first]
+    return Backtest(
+        alerts=tuple(explained),
+        missed=tuple(c for c in counted if id(c) not in first),
+        causes=len(counted),
+        delays=tuple(_nights_between(c, first[id(c)]) for c in found),
+        series_years=sum(_years(_nights_of(one, since)) for one in series),
+    )
+
+
+def replay(
+    series: Series,
+    causes: Iterable[Cause] = (),
+    since: datetime | None = None,
+    detectors: Sequence[Detector] = DETECTORS,
+    quiet_nights: int = 7,
+) -> list[Alert]:
+    """Alerts of one series, night by night. An alert ends with ``quiet_nights`` nights in a row that say nothing."""
+    accepted = [c for c in causes if c.accepted is not None and c.concerns(series)]
+    open_alerts: dict[str, tuple[Alert, int]] = {}
+    closed: list[Alert] = []
+    for time in _nights_of(series, since):
+        told = _told(_known(series, time, accepted), detectors)
+        for direction, verdict in told.items():
+            alert = open_alerts[direction][0] if direction in open_alerts else None
+            if alert is None:
+                alert = Alert(series, direction, time, time, 0, verdict)
+            open_alerts[direction] = replace(alert, last=time, nights=alert.nights + 1), 0
+        for direction, (alert, quiet) in list(open_alerts.items()):
+            if direction not in told:
+                open_alerts[direction] = alert, quiet + 1
+                if quiet + 1 >= quiet_nights:
+                    closed.append(open_alerts.pop(direction)[0])
+    return sorted([*closed, *(alert for alert, _ in open_alerts.values())], key=lambda alert: alert.opened)
+
+
+def _told(series: Series, detectors: Sequence[Detector]) -> dict[str, CheckVerdict]:
+    """The first verdict of a change for each direction."""
+    told: dict[str, CheckVerdict] = {}
+    for detector in detectors:
+        verdict = detector(series)
+        if verdict.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and verdict.direction:
+            told.setdefault(verdict.direction, verdict)
+    return told
+
+
+def _known(series: Series, time: datetime, accepted: Sequence[Cause]) -> Series:
+    """What was known at a night, without what an accepted cause has made history of an earlier segment."""
+    starts = [c.start for c in accepted if c.accepted is not None and c.accepted <= time]
+    figures = series.until(time).figures
+    if starts:
+        figures = tuple(f for f in figures if f.time >= max(starts))
+    return Series(series.metric, figures, series.key)
+
+
+def _nights_of(series: Series, since: datetime | None) -> list[datetime]:
+    return sorted({f.time for f in series.figures if since is None or f.time >= since})
+
+
+def _nights_between(cause: Cause, alert: Alert) -> int:
+    return len([t for t in _nights_of(alert.series, cause.start) if t <= alert.opened])
+
+
+def _years(times: Sequence[datetime]) -> float:
+    return (times[-1] - times[0]).total_seconds() / (365.25 * 86400) if times else 0.0
