@@ -24,6 +24,8 @@ NEIGHBOURS = 3
 """Nights on each side that a wild night is compared with."""
 WILD = 3.0
 """Standard deviations from the median of the neighbours at which a night is wild, and to which it is pulled in."""
+NOISE_NIGHTS = 400
+"""At most so many differences tell the noise: Qn looks at all pairs."""
 LEVEL_NIGHTS = 180
 """At most so many nights on either side of a change give the levels before and after it."""
 DATE_95 = -2 * math.log(1 - math.sqrt(0.95))
@@ -104,13 +106,16 @@ def change_points(series: Series, settings: ChangePointSettings = DEFAULT) -> tu
 
 
 def difference_noise(values: Floats) -> tuple[float, float]:
-    """Scale of one night and autocorrelation (0 to 0.95) from Qn of differences over one and two nights."""
-    one = qn_scale(values[1:] - values[:-1])
-    two = qn_scale(values[2:] - values[:-2]) if len(values) > 3 else one
-    if one == 0:
-        return 0.0, 0.0
-    phi = min(0.95, max(0.0, two**2 / one**2 - 1)) if len(values) > 10 else 0.0
-    return one / math.sqrt(2 * (1 - phi)), phi
+    """Scale of one night and autocorrelation (0 to 0.95) from Qn of differences over one and two nights.
+
+    Of a long history, evenly chosen differences; without correlation where most nights are equal or there are few.
+    """
+    one, two = values[1:] - values[:-1], values[2:] - values[:-2]
+    first = qn_scale(_thinned(one))
+    if len(values) <= 10 or float(np.median(np.abs(one))) == 0:
+        return first / math.sqrt(2), 0.0
+    phi = min(0.95, max(0.0, qn_scale(_thinned(two)) ** 2 / first**2 - 1))
+    return first / math.sqrt(2 * (1 - phi)), phi
 
 
 def pulled_in(values: Floats, scale: float) -> Floats:
@@ -163,6 +168,11 @@ def _gains(values: Floats) -> Floats:
     sums, count = np.cumsum(values), len(values)
     left = np.arange(1, count)
     return np.asarray((sums[:-1] - left * sums[-1] / count) ** 2 * count / (left * (count - left)), dtype=np.float64)
+
+
+def _thinned(values: Floats) -> Floats:
+    """At most ``NOISE_NIGHTS`` of the values, evenly spread."""
+    return values[np.linspace(0, len(values) - 1, min(len(values), NOISE_NIGHTS)).astype(int)]
 
 
 def _level(values: Floats) -> float:

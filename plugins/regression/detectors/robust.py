@@ -106,7 +106,7 @@ _INDICES: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 def _pairs(count: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
     """Index pairs of the upper triangle; kept, as the same counts come back night after night."""
     if (count, offset) not in _INDICES:
-        if len(_INDICES) > 64:
+        if len(_INDICES) >= 16:
             _INDICES.clear()
         _INDICES[count, offset] = np.triu_indices(count, offset)
     return _INDICES[count, offset]

@@ -1,0 +1,93 @@
+"""Replay over a history: one alert a change, its cause, what was missed, and segments after acceptance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from regression.detectors.backtest import Cause, backtest, replay
+from regression.detectors.series import Metric, Series, SeriesKey, of_values
+
+TIME = Metric("wall_time_per_replay", "ms")
+A100 = SeriesKey("qda", "GPU-1", "A100", "classic", "m", "1")
+START = datetime(2024, 10, 4, tzinfo=UTC)  # day 20,000
+NOISE = np.random.default_rng(21).normal(size=400) * 0.5
+
+
+def night(number: int) -> datetime:
+    return START + timedelta(days=number)
+
+
+def series(values: np.ndarray, key: SeriesKey = A100, metric: Metric = TIME) -> Series:
+    made = of_values(metric, 20_000 + np.arange(len(values)), map(float, values))
+    return replace(made, key=key)
+
+
+def stepped(*changes: tuple[int, float], count: int = 150) -> np.ndarray:
+    made = 100 + NOISE[:count]
+    for first, percent in changes:
+        made[first:] += percent
+    return made
+
+
+def test_a_change_is_one_alert_however_many_nights_tell_it() -> None:
+    (alert,) = replay(series(stepped((100, 4.0), count=125)))
+    assert (alert.opened, alert.direction, alert.first.reason_code) == (night(100), "higher", "shift_higher")
+    assert alert.nights >= 20
+    assert alert.last == night(124)
+
+
+def test_what_was_alerted_is_held_against_the_acknowledged_causes() -> None:
+    made = series(stepped((60, 4.0), (110, -4.0), count=120))
+    up = Cause(night(60), "new kernel", A100, TIME.name, "higher", accepted=night(62))
+    down = Cause(night(110), "kernel taken back", A100, TIME.name, "lower")
+    found = backtest([made], [up, down], since=night(55))
+    assert found.recall == 1.0
+    assert [cause for _, cause in found.alerts] == [up, down]
+    assert (found.precision, found.delays, found.median_delay) == (1.0, (1, 1), 1)
+    assert backtest([series(stepped((60, 4.0), count=62))], since=night(58)).precision == 0.0
+    other_metric = replace(up, metric="adjusted_energy")
+    assert backtest([made], [other_metric], since=night(115)).recall is None
+    never = Cause(night(20), "a fan was changed", A100)
+    assert backtest([made], [up, down, never], since=night(15)).missed == (never,)
+
+
+def test_another_series_is_judged_by_itself() -> None:
+    """conbench 567 and 1029: one baseline for everything."""
+    h100 = replace(A100, device_name="H100", device_uuid="GPU-2")
+    found = backtest([series(stepped(count=80)), series(50 + stepped(count=80), h100)])
+    assert found.alerts == ()
+    assert (found.precision, found.recall) == (None, None)
+    assert found.series_years == pytest.approx(2 * 79 / 365.25)
+    assert found.false_per_series_year == 0
+
+
+def test_an_accepted_cause_begins_a_segment_and_ends_the_alert() -> None:
+    made = series(stepped((80, 4.0)))
+    accepted = Cause(night(80), "slower and right", A100, accepted=night(82))
+    (alert,) = replay(made, [accepted])
+    assert (alert.opened, alert.last) == (night(80), night(81))
+    (kept,) = [a for a in replay(made) if a.direction == "higher"]
+    assert kept.last > alert.last
+
+
+def test_a_night_is_judged_with_what_was_known_then() -> None:
+    made = stepped((100, 4.0), count=130)
+    whole, early = replay(series(made)), replay(series(made[:105]))
+    assert (whole[0].opened, whole[0].first) == (early[0].opened, early[0].first)
+
+
+def test_since_leaves_out_earlier_nights_and_causes_but_not_their_history() -> None:
+    made = series(stepped((60, 4.0)))
+    cause = Cause(night(60), "new kernel", A100)
+    found = backtest([made], [cause], since=night(140))
+    assert (found.alerts, found.causes) == ((), 0)
+
+
+def test_empty_histories_are_no_error() -> None:
+    found = backtest([], [])
+    assert (found.alerts, found.false_per_series_year, found.median_delay) == ((), None, None)
+    assert replay(series(np.array([]))) == []

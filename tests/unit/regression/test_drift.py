@@ -1,0 +1,85 @@
+"""Slow drift: growth that no night shows, and what small steps add up to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from regression.detectors.drift import DriftSettings, judge_drift
+from regression.detectors.history import judge_history
+from regression.detectors.series import HIGHER, LOWER, Metric, Series, of_values
+from regression.detectors.verdict import Verdict
+
+TIME = Metric("wall_time_per_replay", "ms", relative_floor=0.01)
+NOISE = np.random.default_rng(11).normal(size=400)
+
+
+def series(values: np.ndarray | list[float | None], metric: Metric = TIME) -> Series:
+    return of_values(metric, 20_000 + np.arange(len(values)), [None if v is None else float(v) for v in values])
+
+
+def growing(percent_a_night: float, nights: int, before: int = 180) -> np.ndarray:
+    made = 100 + NOISE[: before + nights]
+    made[before:] += percent_a_night * np.arange(1, nights + 1)
+    return made
+
+
+@pytest.mark.parametrize(("slope", "direction"), [(0.5, HIGHER), (-0.5, LOWER)])
+def test_half_a_percent_a_night_is_told_with_its_begin(slope: float, direction: str) -> None:
+    found = judge_drift(series(growing(slope, 9)))
+    assert (found.reason_code, found.direction) == (f"drift_{direction}", direction)
+    assert found.verdict is (Verdict.REGRESSED if direction == HIGHER else Verdict.IMPROVED)
+    assert found.details["nights_since"] in (6, 9, 13)
+    assert np.sign(found.details["size"]) == np.sign(slope)
+
+
+def test_a_tenth_of_a_percent_a_night_is_seen_by_its_growth() -> None:
+    """A test against the night before never sees it."""
+    found = judge_drift(series(growing(0.1, 45)))
+    assert (found.reason_code, found.details["nights_since"] >= 28) == ("drift_higher", True)
+
+
+def test_no_drift_is_ok_at_every_age() -> None:
+    for count in (20, 40, 80, 200, 400):
+        assert judge_drift(series(100 + NOISE[:count])).verdict is Verdict.OK, count
+
+
+def test_four_percent_and_four_percent_is_seen_as_eight() -> None:
+    """asv 932: under a gate of 5 %, and the first step has long been usual when the second one comes."""
+    made = 100 + NOISE[:400]
+    made[60:] *= 1.04
+    made[320:] *= 1.04
+    five = replace(TIME, relative_floor=0.05)
+    assert judge_history(series(made, five)).verdict is Verdict.OK
+    found = judge_drift(series(made, five))
+    assert (found.verdict, found.reason_code) == (Verdict.REGRESSED, "creep_higher")
+    assert found.details["size"] == pytest.approx(8.16, abs=1)
+    assert "(8" in found.reason
+    assert judge_drift(series(made[:320], five)).verdict is Verdict.OK
+
+
+def test_too_short_a_history_says_what_is_missing() -> None:
+    found = judge_drift(series(100 + NOISE[:15]))
+    assert (found.verdict, found.details["nights_needed"]) == (Verdict.INCONCLUSIVE, 16)
+    assert "15 usable nights, 16 needed" in found.reason
+
+
+def test_missing_nights_change_nothing_for_the_others() -> None:
+    made = growing(0.5, 9)
+    holes: list[float | None] = [None if n in (50, 120, 185) else float(v) for n, v in enumerate(made)]
+    kept = [n for n, v in enumerate(holes) if v is not None]
+    one, other = judge_drift(series(holes)), judge_drift(of_values(TIME, 20_000 + np.array(kept), made[kept]))
+    assert {**one.details, "dropped": {}} == other.details
+    assert one.verdict is Verdict.REGRESSED
+
+
+def test_equal_values_do_not_drift_and_a_step_after_them_shows() -> None:
+    assert judge_drift(series([5.0] * 100)).verdict is Verdict.OK
+    assert judge_drift(series([5.0] * 100 + [5.2])).verdict is Verdict.REGRESSED
+
+
+def test_lengths_that_do_not_fit_are_left_out() -> None:
+    found = judge_drift(series(100 + NOISE[:30]), DriftSettings(lengths=(4, 6, 60)))
+    assert found.details["reference_nights"] == 24
