@@ -37,9 +37,9 @@ YEAR = 365
 QUIET = 7
 FOUND_AFTER = (1, 2, 3, 5, 8, 12)
 AIMED_AT = ("iid", "AR(1) 0.4")
-"""Kinds of noise with a stated aim; of the others a third as many series are made."""
+"""Kinds of noise with a stated aim; of the others a fifth as many series are made."""
 METRIC = Metric("figure", "ms")
-THRESHOLDS = (3.5, 3.7, 3.86, 4.1, 4.4)
+THRESHOLDS = (3.6, 3.86, 4.2)
 
 Told = list[set[str]]
 """For each night the directions that are told."""
@@ -58,7 +58,7 @@ def main() -> None:
     rows = chain(
         false_alerts(arguments.series, arguments.seed, otava),
         detections(arguments, otava),
-        thresholds(max(1, arguments.series // 3), arguments.seed),
+        thresholds(max(1, arguments.series // 5), arguments.seed),
     )
     for row in rows:
         print(json.dumps(row), flush=True)
@@ -81,7 +81,7 @@ def false_alerts(series: int, seed: int, otava: list[str] | None) -> Iterator[di
     for number, (noise, before) in enumerate([*((noise, 180) for noise in NOISES), (NOISES[0], 0), (NOISES[1], 0)]):
         about = {"what": "false alerts", "noise": noise.name, "history": before}
         rng = np.random.default_rng([seed, 1, number])
-        count = series if noise.name in AIMED_AT and before else max(1, series // 3)
+        count = series if noise.name in AIMED_AT and before else max(1, series // 5)
         years = [simulated_nights.nights(rng, before + YEAR, noise) for _ in range(count)]
         for name, told in by_detector([ours(year, before) for year in years]):
             yield {
@@ -91,10 +91,10 @@ def false_alerts(series: int, seed: int, otava: list[str] | None) -> Iterator[di
                 "per_year": sum(openings(one, QUIET) for one in told) / count,
                 "strict": sum(openings(one, 1) for one in told) / count,
             }
-        few = years[: max(1, series // 8)]
+        few = years[: max(1, series // 10)]
         yield {**about, "by": "Perfherder", **peer_years(few, [list(perfherder(y, before)) for y in few], before)}
         if otava and before:
-            few = years[: max(1, series // 15)]
+            few = years[: max(1, series // 20)]
             for floor, nightly in run_otava(otava, few, before).items():
                 yield {**about, "by": otava_name(floor), **peer_years(few, nightly, before)}
 
@@ -112,7 +112,7 @@ def detections(arguments: argparse.Namespace, otava: list[str] | None) -> Iterat
     for number, (what, noise, before, shape) in enumerate(cases):
         length = 60 if "0.1" in what or "1.2" in what else 16
         rng = np.random.default_rng([arguments.seed, 2, number])
-        count = max(1, 3 * arguments.series if length == 16 else arguments.series // 2)
+        count = max(1, 2 * arguments.series if length == 16 else arguments.series // 3)
         made = [simulated_nights.nights(rng, before + length, noise, shape(before)) for _ in range(count)]
         about = {"what": what, "noise": noise.name, "history": before}
         for name, told in by_detector([ours(one, before) for one in made]):
@@ -124,7 +124,7 @@ def detections(arguments: argparse.Namespace, otava: list[str] | None) -> Iterat
             **found_after([_first_point(list(perfherder(y, before)), before) for y in few]),
         }
         if otava:
-            few = made[: max(1, count // 3)]
+            few = made[: max(1, count // 6)]
             for floor, nightly in run_otava(otava, few, before).items():
                 yield {**about, "by": otava_name(floor), **found_after([_first_point(n, before) for n in nightly])}
 
@@ -139,7 +139,7 @@ def thresholds(series: int, seed: int) -> Iterator[dict[str, Any]]:
             told = [judged(simulated_nights.nights(rng, 180 + YEAR, noise), 180, shift) for _ in range(series)]
             row[f"per_year, {noise.name}"] = sum(openings(one, QUIET) for one in told) / series
         rng = np.random.default_rng([seed, 4])
-        made = [simulated_nights.nights(rng, 185, NOISES[0], step(180)) for _ in range(3 * series)]
+        made = [simulated_nights.nights(rng, 185, NOISES[0], step(180)) for _ in range(5 * series)]
         yield {**row, **found_after([_first(["higher" in t for t in judged(one, 180, shift)]) for one in made])}
 
 

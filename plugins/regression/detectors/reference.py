@@ -33,7 +33,7 @@ PHI_MARGIN = 0.5
 """Standard errors that are added to the autocorrelation: one taken too low costs false alerts, too high a night."""
 PULLED_IN_AT = 3.0
 """Where a night is pulled in before the next is predicted from it, in standard deviations."""
-SMALLEST_SCALE = 1e-3
+SMALLEST_SCALE = 0.1
 """Least scale over the rough one: a t that is fitted to mostly equal values would shrink to nothing."""
 T_EFFICIENCY = 0.6
 """Variance of the best scale estimator over that of a fitted Student t, about."""

@@ -125,6 +125,12 @@ def test_a_constant_series_and_then_a_step_is_told_on_its_first_night(after: flo
     assert judge_history(series([5.0] * 60 + [after, 5.0])).verdict is Verdict.OK
 
 
+def test_values_that_differ_in_their_last_digits_only_are_equal() -> None:
+    made = [0.3, 0.1 + 0.2] * 30
+    found = judge_history(series(made, replace(TIME, relative_floor=0.0)))
+    assert (found.verdict, found.details["scale"], found.details["statistic"]) == (Verdict.OK, 0.0, None)
+
+
 def test_quantised_values_with_one_odd_night_neither_crash_nor_alert() -> None:
     made = [5.0] * 40 + [5.1] + [5.0] * 40
     assert judge_history(series(made)).verdict is Verdict.OK

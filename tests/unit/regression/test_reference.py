@@ -29,7 +29,7 @@ def test_evidence_is_standard_normal_or_less_while_nothing_changes(count: int, p
 
 
 def test_evidence_of_the_first_night_is_what_one_night_is_worth() -> None:
-    """A shift of four standard deviations, on a level known from 180 nights, gives four of a wide t; from 12 it is worth less."""
+    """A shift of four standard deviations, on a level known from 180 nights, gives four; from 12 it is worth less."""
     reference = Reference(10.0, 2.0, 0.0, 0.0, None, 180, 0.0, 1e6)
     recent = hold_against(reference, np.array([10.0, 10.0, 18.0]), np.ones(2), 99.0)
     assert step_evidence(reference, recent) == pytest.approx([4 / 2**0.5, 4.0], abs=1e-3)
@@ -80,3 +80,9 @@ def test_a_step_is_the_shape_of_equal_nights() -> None:
     recent = hold_against(reference, np.random.default_rng(4).normal(size=7), np.ones(6), 99.0)
     shapes = np.triu(np.ones((6, 6)))
     assert ramp_evidence(reference, recent, shapes)[0] == pytest.approx(step_evidence(reference, recent))
+
+
+def test_mostly_equal_nights_keep_a_scale() -> None:
+    """A heavy tail that is fitted to them would shrink to nothing, and make everything a finding."""
+    made = np.array([5.0] * 40 + [5.1] + [5.0] * 40)
+    assert learn(made, np.ones(80)).scale == pytest.approx(0.1 * np.std(made))

@@ -74,3 +74,13 @@ def test_location_and_scale_follow_the_unit(made: np.ndarray, factor: float, shi
     moved = made * factor + shift
     assert hodges_lehmann(moved) == pytest.approx(hodges_lehmann(made) * factor + shift, rel=1e-6, abs=1e-6)
     assert qn_scale(moved) == pytest.approx(qn_scale(made) * factor, rel=1e-6, abs=1e-6)
+
+
+def test_the_downward_bias_of_short_series_is_taken_out() -> None:
+    rng, found = np.random.default_rng(5), []
+    for _ in range(400):
+        made = rng.normal(size=100)
+        for night in range(1, 100):
+            made[night] = 0.4 * made[night - 1] + 0.84**0.5 * made[night]
+        found.append(lag_one((made[60:] - np.mean(made[60:])), np.ones(39))[0])
+    assert np.mean(found) == pytest.approx(0.4, abs=0.03)
