@@ -172,7 +172,8 @@ def _gains(values: Floats) -> Floats:
 
 def _thinned(values: Floats) -> Floats:
     """At most ``NOISE_NIGHTS`` of the values, evenly spread."""
-    return values[np.linspace(0, len(values) - 1, min(len(values), NOISE_NIGHTS)).astype(int)]
+    chosen = np.linspace(0, len(values) - 1, min(len(values), NOISE_NIGHTS)).astype(np.intp)
+    return np.asarray(values[chosen], dtype=np.float64)
 
 
 def _level(values: Floats) -> float:
