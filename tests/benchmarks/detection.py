@@ -4,7 +4,7 @@ Seeded series are analysed again every night, as in use, by ours (history shift 
 of Perfherder and, with ``--otava PYTHON``, by Apache Otava. False alerts are counted on series without any change: an
 alert that comes back within a week of its last night is the same one. ``strict`` counts each night that tells after
 one that did not. For the peers, a change point within three nights of one that was told before is the same one; it is
-retracted when it is gone at the end of the year.
+retracted when it is gone on a later night, of the 40 after it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ QUIET = 7
 FOUND_AFTER = (1, 2, 3, 5, 8, 12)
 AIMED_AT = ("iid", "AR(1) 0.4")
 """Kinds of noise with a stated aim; of the others a fifth as many series are made."""
+SAME_POINT = 3
+"""Change points so many nights apart are one."""
+IN_SIGHT = 40
+"""A change point that goes within so many nights was taken back; later, a peer may no longer look at it."""
 METRIC = Metric("figure", "ms")
 THRESHOLDS = (3.6, 3.86, 4.2)
 
@@ -92,11 +96,11 @@ def false_alerts(series: int, seed: int, otava: list[str] | None) -> Iterator[di
                 "strict": sum(openings(one, 1) for one in told) / count,
             }
         few = years[: max(1, series // 10)]
-        yield {**about, "by": "Perfherder", **peer_years(few, [list(perfherder(y, before)) for y in few], before)}
+        yield {**about, "by": "Perfherder", **peer_years([list(perfherder(y, before)) for y in few], before)}
         if otava and before:
             few = years[: max(1, series // 20)]
             for floor, nightly in run_otava(otava, few, before).items():
-                yield {**about, "by": otava_name(floor), **peer_years(few, nightly, before)}
+                yield {**about, "by": otava_name(floor), **peer_years(nightly, before)}
 
 
 def detections(arguments: argparse.Namespace, otava: list[str] | None) -> Iterator[dict[str, Any]]:
@@ -207,17 +211,20 @@ def otava_name(floor: float) -> str:
     return f"Otava, {floor:.0%} floor" if floor else "Otava"
 
 
-def peer_years(years: list[Floats], nightly: list[list[list[int]]], first: int) -> dict[str, Any]:
-    """Change points told in a year: those that stay, and those that were taken back."""
+def peer_years(nightly: list[list[list[int]]], first: int) -> dict[str, Any]:
+    """Change points told in a year, each date once: those that stay, and those that a later night takes back."""
     stayed = retracted = 0
     for one in nightly:
-        told: list[int] = []
-        for points in one:
-            told += [p for p in points if p >= first and all(abs(p - other) > 3 for other in told)]
-        at_end = one[-1] if one else []
-        kept = sum(any(abs(p - other) <= 3 for other in at_end) or _out_of_sight(p, first) for p in told)
-        stayed, retracted = stayed + kept, retracted + len(told) - kept
-    return {"series_years": len(years), "per_year": stayed / len(years), "retracted": retracted / len(years)}
+        told: dict[int, int] = {}
+        for night, points in enumerate(one):
+            for point in points:
+                if point >= first and all(abs(point - other) > SAME_POINT for other in told):
+                    told[point] = night
+        for point, night in told.items():
+            seen = [any(abs(point - p) <= SAME_POINT for p in one[later]) for later in range(night, len(one))]
+            in_sight = seen[: max(1, point - first + IN_SIGHT - night)]
+            stayed, retracted = stayed + all(in_sight), retracted + (not all(in_sight))
+    return {"series_years": len(nightly), "per_year": stayed / len(nightly), "retracted": retracted / len(nightly)}
 
 
 def found_after(first: list[int | None]) -> dict[str, Any]:
@@ -234,12 +241,7 @@ def _first(told: list[bool]) -> int | None:
 
 def _first_point(nightly: list[list[int]], change: int) -> int | None:
     """The night, counted from the change, on which a point within three nights of it or later is told."""
-    return _first([any(point >= change - 3 for point in points) for points in nightly])
-
-
-def _out_of_sight(point: int, first: int) -> bool:
-    """Whether the peers no longer look back so far at the end of the year: then nothing was taken back."""
-    return point < first + YEAR - 50
+    return _first([any(point >= change - SAME_POINT for point in points) for points in nightly])
 
 
 def _otava_version(python: Path | None) -> str | None:

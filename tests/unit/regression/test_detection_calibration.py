@@ -65,8 +65,10 @@ def test_alerts_are_counted_once_until_they_have_been_quiet() -> None:
 
 def test_points_of_peers_are_counted_once_and_as_taken_back_when_gone() -> None:
     nightly = [[], [12], [13], [13, 30], [30]]
-    assert peer_years([np.zeros(40)], [nightly], 400) == {"series_years": 1, "per_year": 0.0, "retracted": 0.0}
-    assert peer_years([np.zeros(40)], [nightly], -400) == {"series_years": 1, "per_year": 1.0, "retracted": 1.0}
+    assert peer_years([nightly], 0) == {"series_years": 1, "per_year": 1.0, "retracted": 1.0}
+    assert peer_years([nightly], 20) == {"series_years": 1, "per_year": 1.0, "retracted": 0.0}
+    assert peer_years([[[0]] * 41 + [[]]], 0)["retracted"] == 0
+    assert peer_years([[[0]] * 39 + [[]]], 0)["retracted"] == 1
 
 
 def test_the_rule_of_perfherder_needs_twelve_nights() -> None:
