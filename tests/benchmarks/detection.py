@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,20 @@ SAME_POINT = 3
 """Change points so many nights apart are one."""
 IN_SIGHT = 40
 """A change point that goes within so many nights was taken back; later, a peer may no longer look at it."""
+PEER_YEARS = 10
+"""Series-years of the peers, of each kind of noise."""
 METRIC = Metric("figure", "ms")
 THRESHOLDS = (3.6, 3.86, 4.2)
+
+CHANGES: tuple[tuple[str, Noise, int, Callable[[int], Callable[[Floats], Floats]]], ...] = (
+    *(("step 3 %", noise, 180, step) for noise in NOISES[:5]),
+    ("step 3 %", NOISES[0], 60, step),
+    ("step 5 %", NOISES[0], 180, partial(step, percent=5.0)),
+    ("step 1.2 %", NOISES[0], 180, partial(step, percent=1.2)),
+    *(("creep 0.5 % a night", noise, 180, creep) for noise in NOISES[:2]),
+    ("creep 0.1 % a night", NOISES[0], 180, partial(creep, percent=0.1)),
+)
+"""Changes after a history of so many nights."""
 
 Told = list[set[str]]
 """For each night the directions that are told."""
@@ -55,96 +66,103 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=300, help="series-years of noise with an aim (default: 300)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--otava", type=Path, help="Python of an environment with apache-otava; left out without it")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON; continued if it is there")
     arguments = parser.parse_args()
     otava = [str(arguments.otava), str(Path(__file__).with_name("otava_nightly.py"))] if arguments.otava else None
-    found = []
-    rows = chain(
-        false_alerts(arguments.series, arguments.seed, otava),
-        detections(arguments, otava),
-        thresholds(max(1, arguments.series // 5), arguments.seed),
-    )
-    for row in rows:
-        print(json.dumps(row), flush=True)
-        found.append(row)
-    if arguments.out:
-        about = {
-            "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "series": arguments.series,
-            "seed": arguments.seed,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "otava": _otava_version(arguments.otava),
-        }
-        arguments.out.write_text(json.dumps({**about, "figures": found}, indent=1) + "\n", encoding="utf-8")
+    about = {
+        "series": arguments.series,
+        "seed": arguments.seed,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "otava": _otava_version(arguments.otava),
+    }
+    found = _figures_so_far(arguments.out, about)
+    for name, case in cases(arguments.series, arguments.seed, otava):
+        if any(row["case"] == name for row in found):
+            continue
+        for row in case():
+            print(json.dumps({"case": name, **row}), flush=True)
+            found.append({"case": name, **row})
+        if arguments.out:
+            made = {**about, "made_at": datetime.now(UTC).isoformat(timespec="seconds"), "figures": found}
+            arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 
-def false_alerts(series: int, seed: int, otava: list[str] | None) -> Iterator[dict[str, Any]]:
-    """Alerts in a series-year of each kind of noise without any change, after 180 nights and from the first one on."""
-    for number, (noise, before) in enumerate([*((noise, 180) for noise in NOISES), (NOISES[0], 0), (NOISES[1], 0)]):
-        about = {"what": "false alerts", "noise": noise.name, "history": before}
+def cases(series: int, seed: int, otava: list[str] | None) -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
+    """Name and figures of each case; each has its own generator of random numbers."""
+    quiet = [*((noise, 180) for noise in NOISES), (NOISES[0], 0), (NOISES[1], 0)]
+    for number, (noise, before) in enumerate(quiet):
         rng = np.random.default_rng([seed, 1, number])
         count = series if noise.name in AIMED_AT and before else max(1, series // 5)
-        years = [simulated_nights.nights(rng, before + YEAR, noise) for _ in range(count)]
-        for name, told in by_detector([ours(year, before) for year in years]):
-            yield {
-                **about,
-                "by": name,
-                "series_years": count,
-                "per_year": sum(openings(one, QUIET) for one in told) / count,
-                "strict": sum(openings(one, 1) for one in told) / count,
-            }
-        few = years[: max(1, series // 10)]
-        yield {**about, "by": "Perfherder", **peer_years([list(perfherder(y, before)) for y in few], before)}
-        if otava and before:
-            few = years[: max(1, series // 20)]
-            for floor, nightly in run_otava(otava, few, before).items():
-                yield {**about, "by": otava_name(floor), **peer_years(nightly, before)}
-
-
-def detections(arguments: argparse.Namespace, otava: list[str] | None) -> Iterator[dict[str, Any]]:
-    """Share of changes that are told after so many nights, and the median night."""
-    cases: list[tuple[str, Noise, int, Callable[[int], Callable[[Floats], Floats]]]] = [
-        *(("step 3 %", noise, 180, step) for noise in NOISES[:5]),
-        ("step 3 %", NOISES[0], 60, step),
-        ("step 5 %", NOISES[0], 180, lambda first: step(first, 5.0)),
-        ("step 1.2 %", NOISES[0], 180, lambda first: step(first, 1.2)),
-        *(("creep 0.5 % a night", noise, 180, creep) for noise in NOISES[:2]),
-        ("creep 0.1 % a night", NOISES[0], 180, lambda first: creep(first, 0.1)),
-    ]
-    for number, (what, noise, before, shape) in enumerate(cases):
-        length = 60 if "0.1" in what or "1.2" in what else 16
-        rng = np.random.default_rng([arguments.seed, 2, number])
-        count = max(1, 2 * arguments.series if length == 16 else arguments.series // 3)
-        made = [simulated_nights.nights(rng, before + length, noise, shape(before)) for _ in range(count)]
-        about = {"what": what, "noise": noise.name, "history": before}
-        for name, told in by_detector([ours(one, before) for one in made]):
-            yield {**about, "by": name, **found_after([_first(["higher" in night for night in one]) for one in told])}
-        few = made[: max(1, count // 4)]
-        yield {
-            **about,
-            "by": "Perfherder",
-            **found_after([_first_point(list(perfherder(y, before)), before) for y in few]),
-        }
-        if otava:
-            few = made[: max(1, count // 6)]
-            for floor, nightly in run_otava(otava, few, before).items():
-                yield {**about, "by": otava_name(floor), **found_after([_first_point(n, before) for n in nightly])}
-
-
-def thresholds(series: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The history shift at other thresholds: what one buys with the other."""
+        yield f"false alerts {number}", partial(false_alerts, rng, noise, before, count, otava)
+    for number, (what, noise, before, shape) in enumerate(CHANGES):
+        rng = np.random.default_rng([seed, 2, number])
+        yield f"change {number}", partial(detections, rng, what, noise, before, shape, series=series, otava=otava)
     for threshold in THRESHOLDS:
-        shift = partial(history_shift, settings=HistorySettings(threshold=threshold))
-        row: dict[str, Any] = {"what": "threshold", "threshold": threshold, "series_years": series}
-        for noise in NOISES[:2]:
-            rng = np.random.default_rng([seed, 3])
-            told = [judged(simulated_nights.nights(rng, 180 + YEAR, noise), 180, shift) for _ in range(series)]
-            row[f"per_year, {noise.name}"] = sum(openings(one, QUIET) for one in told) / series
-        rng = np.random.default_rng([seed, 4])
-        made = [simulated_nights.nights(rng, 185, NOISES[0], step(180)) for _ in range(5 * series)]
-        yield {**row, **found_after([_first(["higher" in t for t in judged(one, 180, shift)]) for one in made])}
+        yield f"threshold {threshold}", partial(other_threshold, threshold, max(1, series // 5), seed)
+
+
+def false_alerts(
+    rng: np.random.Generator, noise: Noise, before: int, count: int, otava: list[str] | None
+) -> list[dict[str, Any]]:
+    """Alerts in a series-year of one kind of noise without any change, ``before`` nights from the first one on."""
+    about = {"what": "false alerts", "noise": noise.name, "history": before}
+    years = [simulated_nights.nights(rng, before + YEAR, noise) for _ in range(count)]
+    rows: list[dict[str, Any]] = []
+    for name, told in by_detector([ours(year, before) for year in years]):
+        alerts = {"per_year": sum(openings(one, QUIET) for one in told) / count}
+        strict = {"strict": sum(openings(one, 1) for one in told) / count}
+        rows.append({**about, "by": name, "series_years": count, **alerts, **strict})
+    few = years[:PEER_YEARS]
+    rows.append({**about, "by": "Perfherder", **peer_years([list(perfherder(y, before)) for y in few], before)})
+    if otava and before:
+        for floor, nightly in run_otava(otava, few, before).items():
+            rows.append({**about, "by": otava_name(floor), **peer_years(nightly, before)})
+    return rows
+
+
+def detections(
+    rng: np.random.Generator,
+    what: str,
+    noise: Noise,
+    before: int,
+    shape: Callable[[int], Callable[[Floats], Floats]],
+    *,
+    series: int,
+    otava: list[str] | None,
+) -> list[dict[str, Any]]:
+    """Share of changes that are told after so many nights, and the median night."""
+    slow = "0.1" in what or "1.2" in what
+    count = max(1, series // 3 if slow else 2 * series)
+    made = [simulated_nights.nights(rng, before + (60 if slow else 16), noise, shape(before)) for _ in range(count)]
+    about = {"what": what, "noise": noise.name, "history": before}
+    rows: list[dict[str, Any]] = []
+    for name, told in by_detector([ours(one, before) for one in made]):
+        first = [_first(["higher" in night for night in one]) for one in told]
+        rows.append({**about, "by": name, **found_after(first)})
+    few = made[: max(1, count // 4)]
+    first = [_first_point(list(perfherder(one, before)), before) for one in few]
+    rows.append({**about, "by": "Perfherder", **found_after(first)})
+    if otava:
+        for floor, nightly in run_otava(otava, few, before).items():
+            first = [_first_point(one, before) for one in nightly]
+            rows.append({**about, "by": otava_name(floor), **found_after(first)})
+    return rows
+
+
+def other_threshold(threshold: float, series: int, seed: int) -> list[dict[str, Any]]:
+    """The history shift at another threshold, on the same series for all: what one buys with the other."""
+    shift = partial(history_shift, settings=HistorySettings(threshold=threshold))
+    row: dict[str, Any] = {"what": "threshold", "threshold": threshold, "series_years": series}
+    for noise in NOISES[:2]:
+        rng = np.random.default_rng([seed, 3])
+        told = [judged(simulated_nights.nights(rng, 180 + YEAR, noise), 180, shift) for _ in range(series)]
+        row[f"per_year, {noise.name}"] = sum(openings(one, QUIET) for one in told) / series
+    rng = np.random.default_rng([seed, 4])
+    made = [simulated_nights.nights(rng, 188, NOISES[0], step(180)) for _ in range(5 * series)]
+    first = [_first(["higher" in night for night in judged(one, 180, shift)]) for one in made]
+    return [{**row, **found_after(first)}]
 
 
 Judge = Callable[[Metric, Nights], CheckVerdict]
@@ -233,6 +251,14 @@ def found_after(first: list[int | None]) -> dict[str, Any]:
     median = float(np.median(nights))
     shares = {str(n): round(float(np.mean(nights <= n)), 3) for n in FOUND_AFTER}
     return {"series": len(first), "found_after": shares, "median_nights": median if np.isfinite(median) else None}
+
+
+def _figures_so_far(out: Path | None, about: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an earlier run with the same settings and versions has written; nothing of another one."""
+    if out is None or not out.exists():
+        return []
+    made = json.loads(out.read_text(encoding="utf-8"))
+    return list(made["figures"]) if {key: made.get(key) for key in about} == about else []
 
 
 def _first(told: list[bool]) -> int | None:
