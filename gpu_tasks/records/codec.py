@@ -14,6 +14,7 @@ import tempfile
 import types
 import typing
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -179,7 +180,7 @@ def _decode_scalar(value: Any, hint: Any, source: str, where: str) -> Any:
 def _decode_dataclass(value: Any, cls: type, source: str, where: str) -> Any:
     if not isinstance(value, dict):
         _fail(source, where, "an object", value)
-    hints = typing.get_type_hints(cls)
+    hints = _type_hints(cls)
     fields = dataclasses.fields(cls)
     unknown = sorted(value.keys() - hints.keys())
     if unknown:
@@ -191,3 +192,9 @@ def _decode_dataclass(value: Any, cls: type, source: str, where: str) -> Any:
         elif item.default_factory is dataclasses.MISSING and item.default is dataclasses.MISSING:
             raise BadInput("bad_record", f"{source}: {where}.{item.name}: expected a value, found nothing")
     return cls(**arguments)
+
+
+@cache
+def _type_hints(cls: type) -> dict[str, Any]:
+    """Evaluated once a class: a run record has thousands of parts."""
+    return typing.get_type_hints(cls)
