@@ -263,6 +263,9 @@ def _add_convert(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = _record_program(
         programs, "convert", "Check a record of the systems that this project re-creates and write it as a run record."
     )
+    parser.epilog = (
+        f"{EXIT_CODES.splitlines()[0]}\nA record that is refused leaves nothing but one line on standard error."
+    )
     parser.add_argument("record", type=Path, metavar="FILE", help="the original record, as it is")
 
 

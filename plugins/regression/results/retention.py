@@ -28,7 +28,6 @@ from gpu_tasks.records import FIGURES, BadInput
 from regression.results import tables
 from regression.results.history import SUBJECT
 
-TRACES_AFTER, ROUNDS_AFTER = "90d", "2y"
 MOST = 10_000  # days, weeks or years
 
 
