@@ -12,6 +12,8 @@ from local.errors import Usage
 from local.paths import ROOT, Home
 
 SUITES = ("lint", "unit", "integration", "end_to_end", "gpu")
+MOST_PROCESSES = 4
+"""Each may have a PostgreSQL or an Airflow of its own."""
 _LINT = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
@@ -43,6 +45,7 @@ def run_suites(home: Home, chosen: list[str], keyword: str | None) -> int:
     if not folders:
         return 0
     options = ["-k", keyword] if keyword else []
+    options += ["-n", str(min(os.cpu_count() or 1, MOST_PROCESSES)), "--dist", "loadgroup", "--no-loadscope-reorder"]
     return _run([str(bin_folder / "pytest"), "--durations=10", *options, *folders], environment)
 
 
