@@ -34,7 +34,7 @@ from gpu_tasks.energy.simulation.gpu import TICK_PERIOD_S
 from gpu_tasks.energy.telemetry import LOAD_S, SHORT_IDLE_S, reference_load
 from gpu_tasks.energy.uncertainty import Surroundings
 from gpu_tasks.energy.window_figures import edges_power_w
-from regression.detectors import EnergyBaseline, EnergyConditions, EnergyRun, RoundEnergy, judge_energy
+from regression.detectors import EnergyBaseline, EnergyRun, MeasurementConditions, RoundEnergy, judge_energy
 from tests.benchmarks.energy_board import NO_EFFECTS, Board, seed_of
 
 ROUNDS = 7
@@ -43,7 +43,7 @@ PERCENTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 DRIFTS = ("none", "random_walk")
 FIGURES = ("classic", "aligned", "audited")
 VERDICTS = ("regressed", "inconclusive", "ok")
-CONDITIONS = EnergyConditions("simulated", "payload", AUDITED.name, "environment", "kernel")
+CONDITIONS = MeasurementConditions("simulated", "payload", AUDITED.name, "environment", "kernel")
 SENSORS = {"faulty_sensor": Effects(faulty_sensor=True), "sensor*0.5": Effects(sensor_scale=0.5)}
 
 Rounds = list[dict[str, float]]

@@ -5,7 +5,7 @@ from their modules, so that a DAG file that only needs the others is parsed with
 """
 
 from regression.detectors.agreement import AgreementBaseline, AgreementRun, BaselineDraw, DrawResult, judge_agreement
-from regression.detectors.conditions import EnergyConditions
+from regression.detectors.conditions import MeasurementConditions
 from regression.detectors.energy import EnergyBaseline, EnergyRun, FailedGate, RoundEnergy, judge_energy
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict
 
@@ -16,9 +16,9 @@ __all__ = [
     "CheckVerdict",
     "DrawResult",
     "EnergyBaseline",
-    "EnergyConditions",
     "EnergyRun",
     "FailedGate",
+    "MeasurementConditions",
     "Problem",
     "RoundEnergy",
     "Verdict",

@@ -1,4 +1,4 @@
-"""What must be the same before two energies may be compared, and what is said where it is not."""
+"""What must be the same before two energies or times may be compared, and what is said where it is not."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class EnergyConditions:
-    """Where and how an energy was measured; ``kernel_sha256`` may differ, and is said.
+class MeasurementConditions:
+    """Where and how a run was measured; ``kernel_sha256`` may differ, and is said.
 
     ``device`` is for messages, too; ``uuid`` is the board's own. ``power_limits_w`` and ``power_kinds`` (instantaneous
     or average) are all that telemetry and valid rounds saw, in order; empty: nobody said.
@@ -23,7 +23,7 @@ class EnergyConditions:
     power_kinds: tuple[str, ...] = ()
 
 
-def another_measurement(mine: EnergyConditions, other: EnergyConditions, name: str) -> tuple[str, str] | None:
+def another_measurement(mine: MeasurementConditions, other: MeasurementConditions, name: str) -> tuple[str, str] | None:
     """Reason code and text where baseline ``name`` is of another payload, device or protocol; None where it is not."""
     if mine.payload_manifest_sha256 is None or other.payload_manifest_sha256 != mine.payload_manifest_sha256:
         return "baseline_other_payload", f"baseline {name} is of another payload"
@@ -34,7 +34,7 @@ def another_measurement(mine: EnergyConditions, other: EnergyConditions, name: s
     return None
 
 
-def other_surroundings(mine: EnergyConditions, other: EnergyConditions, name: str) -> tuple[str, str] | None:
+def other_surroundings(mine: MeasurementConditions, other: MeasurementConditions, name: str) -> tuple[str, str] | None:
     """The same for what surrounds a measurement: versions, power limit, kind of power.
 
     What one of the two does not say is not compared (see ``not_compared``).
@@ -54,10 +54,19 @@ def other_surroundings(mine: EnergyConditions, other: EnergyConditions, name: st
     return None
 
 
-def not_compared(mine: EnergyConditions, other: EnergyConditions) -> list[str]:
+def not_compared(mine: MeasurementConditions, other: MeasurementConditions) -> list[str]:
     """The conditions that one of the two does not say."""
     known = {
         "power_limit": (mine.power_limits_w, other.power_limits_w),
         "power_kind": (mine.power_kinds, other.power_kinds),
     }
     return [name for name, sides in known.items() if not all(sides)]
+
+
+def kernel_changed(mine: MeasurementConditions | None, other: MeasurementConditions) -> bool:
+    """Whether the kernel is known to be another one."""
+    return (
+        mine is not None
+        and None not in (mine.kernel_sha256, other.kernel_sha256)
+        and (mine.kernel_sha256 != other.kernel_sha256)
+    )

@@ -11,21 +11,27 @@ judged. A board that had an energy and has none now is never fine.
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regression.detectors.conditions import EnergyConditions, another_measurement, not_compared, other_surroundings
-from regression.detectors.spread import compare, explain
+from regression.detectors.conditions import (
+    MeasurementConditions,
+    another_measurement,
+    kernel_changed,
+    not_compared,
+    other_surroundings,
+)
+from regression.detectors.rounds import LEAST_BASELINE_ROUNDS, WITHOUT_SPREAD, few_rounds, nothing_usable
+from regression.detectors.spread import SpreadRule, compare, explain
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 
 CHECK = "energy"
 METRIC = "adjusted_energy_per_replay"
 UNIT = "mJ"
+RULE = SpreadRule(CHECK, UNIT, Verdict.REGRESSED, "with an unchanged kernel that means that work went missing")
 VERIFIED = "verified"
 FAILED = "failed"
-MIN_BASELINE_ROUNDS = 2  # one round has no spread: every other value would be out of it
 SHOWN_GATES = 3
 
 
@@ -56,7 +62,7 @@ class FailedGate:
 class EnergyRun:
     """The run under judgement. ``counter_reason`` is set on a device that has no energy counter."""
 
-    conditions: EnergyConditions | None
+    conditions: MeasurementConditions | None
     rounds: tuple[RoundEnergy, ...]
     rounds_expected: int
     trust: str
@@ -71,7 +77,7 @@ class EnergyBaseline:
     """An accepted run; ``accepted`` says whether it was accepted for energy. ``name`` is for messages."""
 
     name: str
-    conditions: EnergyConditions
+    conditions: MeasurementConditions
     rounds: tuple[RoundEnergy, ...]
     accepted: bool
     trust: str
@@ -89,7 +95,7 @@ def judge_energy(run: EnergyRun, baseline: EnergyBaseline | None) -> CheckVerdic
         return _plain(run, Verdict.INVALID, "gate_failed", _gates_text(run))
     values = _usable(run.rounds)
     if not values or run.conditions is None:
-        return _nothing_usable(run)
+        return _plain(run, Verdict.INVALID, *nothing_usable(run.rounds, run.problem, "adjusted energy"))
     obstacle = _obstacle(run, run.conditions, baseline)
     if obstacle or baseline is None:
         code, text = obstacle or ("no_baseline", "no accepted baseline for energy")
@@ -114,17 +120,6 @@ def _usable(rounds: Sequence[RoundEnergy], figure: str | None = None) -> list[fl
     return [value for value in map(finite, found) if value is not None]
 
 
-def _nothing_usable(run: EnergyRun) -> CheckVerdict:
-    if run.problem:
-        return _plain(run, Verdict.INVALID, run.problem.code, f"no usable round: {run.problem.message}")
-    if not run.rounds:
-        return _plain(run, Verdict.INVALID, "no_rounds", "no round was measured and no record says why")
-    reasons = Counter(r.reason_code for r in run.rounds if not r.valid and r.reason_code)
-    why = f" ({', '.join(f'{code}: {count}' for code, count in reasons.most_common())})" if reasons else ""
-    text = f"none of {len(run.rounds)} rounds has a valid adjusted energy{why}"
-    return _plain(run, Verdict.INVALID, "no_valid_round", text)
-
-
 def _gates_text(run: EnergyRun) -> str:
     told = [f"{gate.gate} ({gate.at}): {gate.message}" for gate in run.failed_gates[:SHOWN_GATES]]
     more = len(run.failed_gates) - SHOWN_GATES
@@ -132,7 +127,9 @@ def _gates_text(run: EnergyRun) -> str:
     return f"no usable energy, telemetry gate failed: {'; '.join(told) or run.trust_reason or 'no record says which'}"
 
 
-def _obstacle(run: EnergyRun, conditions: EnergyConditions, baseline: EnergyBaseline | None) -> tuple[str, str] | None:
+def _obstacle(
+    run: EnergyRun, conditions: MeasurementConditions, baseline: EnergyBaseline | None
+) -> tuple[str, str] | None:
     """Why the two may not be compared: reason code and text; None when they may."""
     if baseline is None:
         return "no_baseline", "no accepted baseline for energy"
@@ -146,16 +143,19 @@ def _obstacle(run: EnergyRun, conditions: EnergyConditions, baseline: EnergyBase
     other = other_surroundings(conditions, baseline.conditions, baseline.name)
     if other:
         return other
-    if len(_usable(baseline.rounds)) < MIN_BASELINE_ROUNDS:
-        return "baseline_without_spread", f"baseline {baseline.name} has fewer than {MIN_BASELINE_ROUNDS} valid rounds"
+    if len(_usable(baseline.rounds)) < LEAST_BASELINE_ROUNDS:
+        return (
+            "baseline_without_spread",
+            f"baseline {baseline.name} has fewer than {LEAST_BASELINE_ROUNDS} valid rounds",
+        )
     if baseline.trust == VERIFIED and run.trust != VERIFIED:
         return "energy_unverified", f"the energy of baseline {baseline.name} is verified, that of this run is not"
     return None
 
 
 def _judge_spread(run: EnergyRun, baseline: EnergyBaseline, values: list[float]) -> CheckVerdict:
-    changed = _kernel_changed(run, baseline)
-    found = compare(values, _usable(baseline.rounds), kernel_changed=changed)
+    changed = kernel_changed(run.conditions, baseline.conditions)
+    found = compare(values, _usable(baseline.rounds), rule=RULE, kernel_changed=changed)
     figures = f"adjusted energy {_mj(found.median)} a replay ({_rounds_text(run)})"
     against = f"the round spread {found.low:.6g} to {found.high:.6g} mJ of baseline {baseline.name}{_trust_text(run)}"
     return CheckVerdict(
@@ -191,14 +191,14 @@ def _plain(run: EnergyRun, verdict: Verdict, code: str, text: str, value: float 
     return CheckVerdict(CHECK, verdict, METRIC, UNIT, code, text, value=value, details=details)
 
 
-def _figure(run: EnergyRun, baseline: EnergyBaseline, name: str, kernel_changed: bool) -> dict[str, Any]:
+def _figure(run: EnergyRun, baseline: EnergyBaseline, name: str, changed: bool) -> dict[str, Any]:
     """The verdict that one figure alone would have given."""
     values, spread = _usable(run.rounds, name), _usable(baseline.rounds, name)
-    if not values or len(spread) < MIN_BASELINE_ROUNDS:
+    if not values or len(spread) < LEAST_BASELINE_ROUNDS:
         code = "baseline_without_figure" if values else "no_valid_round"
         median = statistics.median(values) if values else None
         return {"verdict": Verdict.INCONCLUSIVE.value, "reason_code": code, "median_mj": median}
-    found = compare(values, spread, kernel_changed=kernel_changed)
+    found = compare(values, spread, rule=RULE, kernel_changed=changed)
     return {
         "verdict": found.verdict.value,
         "reason_code": found.code,
@@ -212,12 +212,6 @@ def _figure(run: EnergyRun, baseline: EnergyBaseline, name: str, kernel_changed:
 
 def _figure_names(run: EnergyRun) -> list[str]:
     return sorted({name for measured in run.rounds for name in measured.figures})
-
-
-def _kernel_changed(run: EnergyRun, baseline: EnergyBaseline) -> bool:
-    """Whether the kernel is known to be another one."""
-    mine, other = run.conditions and run.conditions.kernel_sha256, baseline.conditions.kernel_sha256
-    return None not in (mine, other) and mine != other
 
 
 def _details(run: EnergyRun) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from regression.detectors import (
     BaselineDraw,
     DrawResult,
     EnergyBaseline,
-    EnergyConditions,
     EnergyRun,
     FailedGate,
+    MeasurementConditions,
     Problem,
     RoundEnergy,
 )
@@ -204,10 +204,10 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
     )
 
 
-def _conditions(connection: Connection, run: Row[Any]) -> EnergyConditions:
+def _conditions(connection: Connection, run: Row[Any]) -> MeasurementConditions:
     """What must be the same; a simulated device's figures come from its model, whatever versions it is run with."""
     states = _states(connection, run.run_id)
-    return EnergyConditions(
+    return MeasurementConditions(
         device=f"{run.device_name} ({run.uuid})",
         payload_manifest_sha256=run.manifest_sha256,
         protocol=run.protocol,

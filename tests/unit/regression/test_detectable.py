@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from regression.detectors.detectable import detectable_difference
+from regression.detectors.energy import RULE
 from regression.detectors.spread import compare
 from regression.detectors.verdict import Verdict
 
@@ -67,7 +68,9 @@ def test_the_rule_of_nights_finds_about_half_of_changes_of_that_size_and_most_of
     random = np.random.default_rng(20261130)
     change = size * 1.631
     verdicts = [
-        compare(random.normal(change, 1, 7).tolist(), random.normal(0, 1, 7).tolist(), kernel_changed=False).verdict
+        compare(
+            random.normal(change, 1, 7).tolist(), random.normal(0, 1, 7).tolist(), rule=RULE, kernel_changed=False
+        ).verdict
         for _ in range(4000)
     ]
     assert sum(verdict is Verdict.REGRESSED for verdict in verdicts) / 4000 == pytest.approx(found, abs=0.025)
@@ -88,7 +91,7 @@ def test_it_is_the_same_from_both_sides_and_in_any_unit(one: list[float], other:
 def test_red_is_out_of_the_spread_and_detectable_and_nothing_else(
     values: list[float], baseline: list[float], kernel_changed: bool
 ) -> None:
-    found = compare(values, baseline, kernel_changed=kernel_changed)
+    found = compare(values, baseline, rule=RULE, kernel_changed=kernel_changed)
     outside = not min(baseline) <= found.median <= max(baseline)
     assert found.detectable is not None
     moved = abs(found.median - found.baseline_median)

@@ -13,16 +13,16 @@ from scipy.special import stdtrit
 
 from regression.detectors import (
     EnergyBaseline,
-    EnergyConditions,
     EnergyRun,
     FailedGate,
+    MeasurementConditions,
     Problem,
     RoundEnergy,
     Verdict,
     judge_energy,
 )
 
-HERE = EnergyConditions(
+HERE = MeasurementConditions(
     *("A100 (GPU-1)", "manifest", "classic", "driver=1", "ptx"),
     uuid="GPU-1",
     power_limits_w=(400.0,),
