@@ -29,6 +29,7 @@ DIRECTIONS = ("lower", "higher", "changed")
 UNITS = ("predictions", "mJ", "J", "ms", "s", "W", "ratio", "J per 10^12 operations", "nights", "versions")
 """Of figures that runs are compared by: one word a unit, so that 990 ns never meets 1.1 us."""
 ALERT_DIRECTIONS = (*DIRECTIONS, "missing")
+ALERT_OUTCOMES = (*OUTCOMES[1:], "environment_change")
 ALERT_STATES = ("open", "acknowledged", "muted", "resolved")
 ALERT_EVENTS = (
     *("opened", "seen_again", "acknowledged", "muted", "mute_ended", "resolved", "reopened"),
