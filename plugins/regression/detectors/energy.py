@@ -144,10 +144,7 @@ def _obstacle(
     if other:
         return other
     if len(_usable(baseline.rounds)) < LEAST_BASELINE_ROUNDS:
-        return (
-            "baseline_without_spread",
-            f"baseline {baseline.name} has fewer than {LEAST_BASELINE_ROUNDS} valid rounds",
-        )
+        return WITHOUT_SPREAD, few_rounds(baseline.name)
     if baseline.trust == VERIFIED and run.trust != VERIFIED:
         return "energy_unverified", f"the energy of baseline {baseline.name} is verified, that of this run is not"
     return None

@@ -36,6 +36,7 @@ class StoredBaseline:
 
     baseline_id: int
     run_id: str
+    for_time: bool
     for_energy: bool
 
 
@@ -56,7 +57,7 @@ def agreement_run(connection: Connection, run: Row[Any]) -> AgreementRun:
         payload_manifest_sha256=run.manifest_sha256,
         draws_expected=tuple(run.params["draws"]),
         results=tuple(_draw_result(row) for row in stored if row.draw is not None),
-        problem=_problem(run),
+        problem=problem_of(run),
     )
 
 
@@ -67,7 +68,7 @@ def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[Agreement
     found = _closest(connection, run, closeness, baseline.for_agreement)
     if found is None:
         return None, None
-    accepted = _run_by_id(connection, found.run_id)
+    accepted = run_by_id(connection, found.run_id)
     validations = connection.execute(select(tables.validation).where(tables.validation.c.run_id == found.run_id))
     draws = {
         row.draw: BaselineDraw(
@@ -76,7 +77,7 @@ def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[Agreement
         for row in validations
         if row.draw is not None and row.total is not None
     }
-    return AgreementBaseline(_name(accepted), accepted.manifest_sha256, draws), found
+    return AgreementBaseline(name_of(accepted), accepted.manifest_sha256, draws), found
 
 
 def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
@@ -86,13 +87,13 @@ def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
         message = run.energy_trust_reason or f"{run.device_name} has no energy counter"
         no_counter = Problem("ok", "no_energy_counter", message)
     return EnergyRun(
-        conditions=_conditions(connection, run) if run.device_id is not None else None,
+        conditions=conditions_of(connection, run) if run.device_id is not None else None,
         rounds=_rounds(connection, run.run_id),
         rounds_expected=run.rounds_expected,
         trust=run.energy_trust,
         trust_reason=run.energy_trust_reason,
         counter_reason=no_counter,
-        problem=_problem(run),
+        problem=problem_of(run),
         failed_gates=tuple(FailedGate(g.gate, g.at, g.reason) for g in gates if g.passed is False),
     )
 
@@ -103,23 +104,16 @@ def energy_baseline(connection: Connection, run: Row[Any]) -> tuple[EnergyBaseli
     Of a simulated device for a simulated one only, and of real ones for real ones. For a run without energy it is
     before all others one for energy of the very same device, if there is one: then that run should have had it, too.
     """
-    baseline, simulated = tables.baseline.c, tables.device.c.kind == SIMULATED
-    closeness: tuple[ColumnElement[bool], ...] = (
-        baseline.payload_id == run.payload_id,
-        baseline.device_id == run.device_id,
-        baseline.protocol == run.protocol,
-        baseline.for_energy,
-        baseline.environment_class == run.environment_class,
-    )
+    of_this_board: tuple[ColumnElement[bool], ...] = ()
     if run.energy_trust == NO_ENERGY:
-        closeness = (and_(baseline.for_energy, tables.device.c.uuid == run.uuid), *closeness)
-    found = _closest(connection, run, closeness, simulated if run.kind == SIMULATED else ~simulated)
+        of_this_board = (and_(tables.baseline.c.for_energy, tables.device.c.uuid == run.uuid),)
+    found = closest_of_device_kind(connection, run, tables.baseline.c.for_energy, of_this_board)
     if found is None:
         return None, None
-    accepted = _run_by_id(connection, found.run_id)
+    accepted = run_by_id(connection, found.run_id)
     detector_input = EnergyBaseline(
-        name=_name(accepted),
-        conditions=_conditions(connection, accepted),
+        name=name_of(accepted),
+        conditions=conditions_of(connection, accepted),
         rounds=_rounds(connection, found.run_id),
         accepted=found.for_energy,
         trust=accepted.energy_trust,
@@ -141,9 +135,32 @@ def _runs() -> Any:
     ).select_from(joined)
 
 
-def _run_by_id(connection: Connection, run_id: str) -> Row[Any]:
+def run_by_id(connection: Connection, run_id: str) -> Row[Any]:
+    """A stored run as ``find_run`` gives it, by its key."""
     row: Row[Any] = connection.execute(_runs().where(tables.run.c.run_id == run_id)).one()
     return row
+
+
+def closest_of_device_kind(
+    connection: Connection,
+    run: Row[Any],
+    purpose: ColumnElement[bool],
+    first: tuple[ColumnElement[bool], ...] = (),
+) -> StoredBaseline | None:
+    """The baseline that fits a measurement best: of a simulated device for a simulated one, of real ones for real ones.
+
+    ``purpose`` is what it should have been accepted for; ``first`` is looked at before everything else.
+    """
+    baseline, simulated = tables.baseline.c, tables.device.c.kind == SIMULATED
+    closeness = (
+        *first,
+        baseline.payload_id == run.payload_id,
+        baseline.device_id == run.device_id,
+        baseline.protocol == run.protocol,
+        purpose,
+        baseline.environment_class == run.environment_class,
+    )
+    return _closest(connection, run, closeness, simulated if run.kind == SIMULATED else ~simulated)
 
 
 def _closest(
@@ -159,13 +176,13 @@ def _closest(
         wanted.append(device.c.kind != SIMULATED)
     order = [(part.is_(True)).desc() for part in closeness]
     found = connection.execute(
-        select(baseline.c.baseline_id, baseline.c.run_id, baseline.c.for_energy)
+        select(baseline.c.baseline_id, baseline.c.run_id, baseline.c.for_time, baseline.c.for_energy)
         .select_from(baseline.join(device))
         .where(and_(*wanted))
         .order_by(*order, baseline.c.accepted_at.desc(), baseline.c.baseline_id.desc())
         .limit(1)
     ).one_or_none()
-    return StoredBaseline(found.baseline_id, found.run_id, found.for_energy) if found else None
+    return StoredBaseline(*found) if found else None
 
 
 def _draw_result(row: Row[Any]) -> DrawResult:
@@ -176,11 +193,11 @@ def _draw_result(row: Row[Any]) -> DrawResult:
         mismatches=tuple((m["index"], m["expected"], m["found"]) for m in row.mismatches),
         predictions_sha256=row.predictions_int32_sha256,
         replays_equal_eager=tuple(row.replays_equal_eager),
-        problem=_problem(row),
+        problem=problem_of(row),
     )
 
 
-def _problem(row: Row[Any]) -> Problem | None:
+def problem_of(row: Row[Any]) -> Problem | None:
     """Why a run or a part of it cannot be judged; a regression is a finding, not an excuse."""
     if row.outcome not in EXPLAINED:
         return None
@@ -204,7 +221,7 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
     )
 
 
-def _conditions(connection: Connection, run: Row[Any]) -> MeasurementConditions:
+def conditions_of(connection: Connection, run: Row[Any]) -> MeasurementConditions:
     """What must be the same; a simulated device's figures come from its model, whatever versions it is run with."""
     states = _states(connection, run.run_id)
     return MeasurementConditions(
@@ -227,5 +244,6 @@ def _states(connection: Connection, run_id: str) -> list[dict[str, Any]]:
     return [found for found in connection.execute(union_all(looks, rounds)).scalars() if found is not None]
 
 
-def _name(run: Row[Any]) -> str:
+def name_of(run: Row[Any]) -> str:
+    """What messages call a baseline."""
     return f"{run.device_name} {run.dag_run_id}"

@@ -1,0 +1,65 @@
+"""Stored times of a run and of its baseline in the form the time detector takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from regression.detectors import Problem
+from regression.detectors.time import RoundTime, TimeBaseline, TimeRun
+from regression.results import tables
+from regression.results.history import (
+    StoredBaseline,
+    closest_of_device_kind,
+    conditions_of,
+    name_of,
+    problem_of,
+    run_by_id,
+)
+
+WITH_GPU_TIME = ("cuda", "simulated")
+"""Kinds of device whose times are a GPU's, or stand for one's; those of a CPU say nothing about a kernel."""
+
+
+def time_run(connection: Connection, run: Row[Any]) -> TimeRun:
+    """Rounds of a run as the time detector takes them."""
+    return TimeRun(
+        conditions=conditions_of(connection, run) if run.device_id is not None else None,
+        rounds=_rounds(connection, run.run_id),
+        rounds_expected=run.rounds_expected,
+        no_gpu_time=no_gpu_time(run),
+        problem=problem_of(run),
+    )
+
+
+def time_baseline(connection: Connection, run: Row[Any]) -> tuple[TimeBaseline | None, StoredBaseline | None]:
+    """The baseline for time: the closest one there is, so that the detector can say what is different about it."""
+    found = closest_of_device_kind(connection, run, tables.baseline.c.for_time)
+    if found is None:
+        return None, None
+    accepted = run_by_id(connection, found.run_id)
+    detector_input = TimeBaseline(
+        name=name_of(accepted),
+        conditions=conditions_of(connection, accepted),
+        rounds=_rounds(connection, found.run_id),
+        accepted=found.for_time,
+    )
+    return detector_input, found
+
+
+def no_gpu_time(run: Row[Any]) -> Problem | None:
+    """Why the times of a run's device are not judged; None where they are, or where no device is known."""
+    if run.kind is None or run.kind in WITH_GPU_TIME:
+        return None
+    return Problem("ok", "no_gpu_time", f"the {run.kind} device has no GPU whose time could be measured")
+
+
+def _rounds(connection: Connection, run_id: str) -> tuple[RoundTime, ...]:
+    measured = tables.round_.c
+    stored = connection.execute(
+        select(measured.round, measured.valid, measured.cuda_ms, measured.repeats, measured.reason_code)
+        .where(measured.run_id == run_id)
+        .order_by(measured.arm, measured.round)
+    )
+    return tuple(RoundTime(row.round, row.valid, row.cuda_ms, row.repeats, row.reason_code) for row in stored)
