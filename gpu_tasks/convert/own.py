@@ -26,7 +26,9 @@ def _facts(record: RunRecord) -> Iterator[Fact]:
     for index, measured in enumerate(record.rounds):
         yield from _differences(f"$.rounds[{index}]", with_figures(measured), measured)
     request = record.request
-    computed = summarise(len(request.draws), record.validations, request.rounds, record.rounds, record.telemetry)
+    computed = summarise(
+        len(request.draws), record.validations, record.rounds_expected, record.rounds, record.telemetry
+    )
     yield from _differences("$.summary", computed, record.summary)
     gates, trust, _ = energy_trust(record.provision, record.telemetry, record.rounds, request.reference_bands)
     if record.gates:

@@ -16,6 +16,7 @@ from gpu_tasks.records import (
     FORMAT,
     TELEMETRY_MOMENTS,
     BadInput,
+    ConfirmationRecord,
     GateResult,
     Outcome,
     ProvisionRecord,
@@ -34,6 +35,9 @@ from gpu_tasks.workloads.registry import get_workload
 
 MOST_PARTS = 1000
 """Draws or rounds of one run at most."""
+
+PROVISION, VERIFY, VALIDATIONS, ROUNDS, CONFIRMATION, CONFIRMATION_ROUNDS, TELEMETRY_AFTER = range(7)
+"""Stages of the night in their order; the telemetry before the rounds is of the validations' stage."""
 
 FEWEST_ROUNDS = 3
 """Valid rounds that a run needs, as far as so many were asked for, and more than half of them: a few invalid ones are
@@ -70,15 +74,15 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
     """All parts the request calls for, in the order of the night."""
     common: dict[str, object] = {"workload": request.workload}
     parts = [
-        _read("provision", 0, folder, ProvisionRecord, expected=common | {"kind": "provision"}),
-        _read("verify-sources", 1, folder, VerifyRecord, expected=common | {"subject": "sources"}),
-        _read("verify-payload", 1, folder, VerifyRecord, expected=common | {"subject": "payload"}),
+        _read("provision", PROVISION, folder, ProvisionRecord, expected=common | {"kind": "provision"}),
+        _read("verify-sources", VERIFY, folder, VerifyRecord, expected=common | {"subject": "sources"}),
+        _read("verify-payload", VERIFY, folder, VerifyRecord, expected=common | {"subject": "payload"}),
     ]
     device = parts[0].record.device if parts[0].record else None
     common |= {"payload": request.payload, "device_uuid": device.uuid if device else None}
     for draw in request.draws:
         expected = common | {"kind": "validation", "draw": draw}
-        parts.append(_read(f"validation-{draw:02d}", 2, folder, ValidationRecord, expected=expected))
+        parts.append(_read(f"validation-{draw:02d}", VALIDATIONS, folder, ValidationRecord, expected=expected))
     kernel = parts[0].record.kernel if parts[0].record else None
     asked = {
         "protocol": request.protocol or (parts[0].record.protocol if parts[0].record else None),
@@ -87,10 +91,14 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
         "inject": request.inject,
         "arm": "candidate",
     }
-    for number in range(request.rounds):
+    confirmation = _confirmation(request, folder)
+    planned = confirmation.record.rounds if confirmation.record else []
+    numbers = [(number, ROUNDS) for number in range(request.rounds)]
+    for number, stage in numbers + [(number, CONFIRMATION_ROUNDS) for number in planned]:
         expected = common | {"kind": "round", "round": number}
-        parts.append(_read(f"round-{number:02d}", 3, folder, RoundRecord, expected=expected, asked=asked))
-    for moment, stage in zip(TELEMETRY_MOMENTS, (2, 4), strict=True):
+        parts.append(_read(f"round-{number:02d}", stage, folder, RoundRecord, expected=expected, asked=asked))
+    parts += [confirmation] if request.confirm_rounds is not None or confirmation.outcome is not None else []
+    for moment, stage in zip(TELEMETRY_MOMENTS, (VALIDATIONS, TELEMETRY_AFTER), strict=True):
         device_uuid = common["device_uuid"]
         expected = {"workload": request.workload, "device_uuid": device_uuid, "kind": "telemetry", "when": moment}
         part = _read(f"telemetry-{moment}", stage, folder, TelemetryRecord, expected=expected)
@@ -99,11 +107,26 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
     return parts
 
 
+def _confirmation(request: RunRequest, folder: Path) -> Part:
+    """The plan of the confirmation rounds; one that names other rounds than those after the first is none."""
+    expected: dict[str, object] = {"workload": request.workload, "kind": "confirmation"}
+    part = _read("confirmation", CONFIRMATION, folder, ConfirmationRecord, expected=expected)
+    if part.record is None:
+        return part
+    first, last = request.rounds, request.rounds + (request.confirm_rounds or 0) - 1
+    if part.record.rounds in ([], list(range(first, last + 1))):
+        return part
+    message = f"{folder / 'confirmation.json'}: $.rounds: expected none or {first} to {last}, found "
+    reason = Reason("wrong_part", message + f"{part.record.rounds}"[:80])
+    return Part(part.name, part.stage, None, Outcome.BAD_INPUT, reason)
+
+
 def check_request(request: RunRequest, path: Path) -> None:
     """Refuse a request that no run can have; raises ``BadInput`` with file, field, expected and found."""
-    draws = request.draws
+    draws, confirm = request.draws, request.confirm_rounds or 0
     rules = (
         ("rounds", 0 <= request.rounds <= MOST_PARTS, f"0 to {MOST_PARTS}", request.rounds),
+        ("confirm_rounds", 0 <= confirm <= MOST_PARTS, f"0 to {MOST_PARTS}", confirm),
         ("draws", 0 < len(draws) <= MOST_PARTS, f"1 to {MOST_PARTS} of them", len(draws)),
         ("draws", len(set(draws)) == len(draws) and min(draws, default=0) >= 0, "distinct numbers from 0", draws),
     )
@@ -178,7 +201,9 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
     times = sorted((part.record.created_at for part in parts if part.record is not None), key=parse_utc)
     telemetry = [part.record for part in parts if isinstance(part.record, TelemetryRecord)]
     gates, trust, trust_reason = energy_trust(provision, telemetry, rounds, request.reference_bands)
-    outcome, reason = judge(parts, request.rounds, gates)
+    confirmation: ConfirmationRecord | None = records.get("confirmation")
+    rounds_expected = request.rounds + len(confirmation.rounds if confirmation else [])
+    outcome, reason = judge(parts, rounds_expected, gates)
     return RunRecord(
         kind="run",
         format=FORMAT,
@@ -194,11 +219,12 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
         kernel=provision.kernel if provision else None,
         validations=validations,
         rounds=rounds,
-        summary=summarise(len(request.draws), validations, request.rounds, rounds, telemetry),
+        summary=summarise(len(request.draws), validations, rounds_expected, rounds, telemetry),
         energy_trust=trust,
         energy_trust_reason=trust_reason,
         telemetry=telemetry,
         gates=gates,
+        confirmation=confirmation,
     )
 
 
@@ -208,10 +234,11 @@ def judge(parts: list[Part], rounds_expected: int, gates: Sequence[GateResult]) 
     The reason is that of the first part with that outcome. A part that never ran is explained when a part of an
     earlier stage did not end well (a verification mismatch stops the validations, say); otherwise it counts as an
     infrastructure failure. Either way the reason names the parts that are missing. Rounds that are invalid are left
-    out as long as enough valid ones remain; a failed gate makes the measurement invalid whatever its rounds say.
+    out as long as enough valid ones remain, and explain nothing; a failed gate makes the measurement invalid whatever
+    its rounds say.
     """
     missing = [part for part in parts if part.outcome is None]
-    failed = [part for part in parts if part.outcome not in (None, Outcome.OK)]
+    failed = [part for part in parts if part.outcome not in (None, Outcome.OK) and not _may_be_left_out(part)]
     first_failure = min((part.stage for part in failed), default=None)
     unexplained = [part for part in missing if first_failure is None or part.stage <= first_failure]
     counted = [part for part in parts if part.outcome is not None and not _may_be_left_out(part)]

@@ -11,6 +11,7 @@ from gpu_tasks.records.codec import (
     write_record,
     write_text_atomically,
 )
+from gpu_tasks.records.confirmation import ConfirmationRecord, FirstLook
 from gpu_tasks.records.energy import (
     AlignedReadings,
     AuditedReadings,
@@ -87,6 +88,7 @@ __all__ = [
     "AlignedReadings",
     "AuditedReadings",
     "BadInput",
+    "ConfirmationRecord",
     "CounterEdge",
     "CounterReading",
     "DeviceFingerprint",
@@ -97,6 +99,7 @@ __all__ = [
     "EnvironmentFingerprint",
     "FigureSummary",
     "FileMismatch",
+    "FirstLook",
     "GateResult",
     "GpuProcess",
     "GpuState",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_tasks.records.confirmation import ConfirmationRecord
 from gpu_tasks.records.energy import (
     EnergyMeasurement,
     FigureSummary,
@@ -238,10 +239,11 @@ class RoundRecord:
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures over the validations and the valid rounds of a run.
+    """Figures over the validations and the valid rounds of a run, confirmation rounds among them.
 
-    Medians are over valid rounds; ``adjusted_mj_sample_sd`` divides by n-1 and is null under two rounds. ``energy``
-    summarises each energy figure; the reference load's joules are the mean of before and after the rounds.
+    ``rounds_expected`` are those asked for and the confirmation rounds that were planned. Medians are over valid
+    rounds; ``adjusted_mj_sample_sd`` divides by n-1 and is null under two rounds. ``energy`` summarises each energy
+    figure; the reference load's joules are the mean of before and after the rounds.
     """
 
     draws_expected: int
@@ -270,9 +272,10 @@ class RunRequest:
     """What was asked for, as the first task of a run accepted it (defaults filled in).
 
     ``variant`` names the kernels; null: the workload's default. ``accepted_at`` is when the run began. ``protocol``
-    null: the device's own. ``inject`` and ``seed`` are the simulated device's. ``reference_bands`` holds, for a model
-    of GPU that no band is shipped for, what accepted runs have shown of the reference load: joules per 10^12 operations
-    (low, high) and 10^12 operations per second (low, high).
+    null: the device's own. ``rounds`` are measured first, and ``confirm_rounds`` more where those call for it (null: a
+    request from before there were any). ``inject`` and ``seed`` are the simulated device's. ``reference_bands`` holds,
+    for a model of GPU that no band is shipped for, what accepted runs have shown of the reference load: joules per
+    10^12 operations (low, high) and 10^12 operations per second (low, high).
     """
 
     accepted_at: str
@@ -294,6 +297,7 @@ class RunRequest:
     inject: str | None = None
     seed: int | None = None
     reference_bands: dict[str, list[float]] = field(default_factory=dict)
+    confirm_rounds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -302,8 +306,8 @@ class RunRecord:
 
     ``outcome`` is the worst of its parts before any comparison with a baseline. ``energy_trust`` is "verified" (every
     telemetry gate passed), "failed" (one did not), "unverified" (one was not made or could not be checked) or
-    "unavailable" (no counter); ``energy_trust_reason`` says why. ``gates`` are all of the run's. Parts that never ran
-    are null or missing from their list.
+    "unavailable" (no counter); ``energy_trust_reason`` says why. ``gates`` are all of the run's. ``rounds`` are the
+    first ones and those that ``confirmation`` planned. Parts that never ran are null or missing from their list.
     """
 
     kind: str  # "run"
@@ -326,6 +330,17 @@ class RunRecord:
     provenance: dict[str, Any] = field(default_factory=dict)
     telemetry: list[TelemetryRecord] = field(default_factory=list)
     gates: list[GateResult] = field(default_factory=list)
+    confirmation: ConfirmationRecord | None = None
+
+    @property
+    def confirmation_rounds(self) -> list[int]:
+        """Numbers of the confirmation rounds that were planned."""
+        return self.confirmation.rounds if self.confirmation else []
+
+    @property
+    def rounds_expected(self) -> int:
+        """The rounds that were asked for, and the confirmation rounds that were planned."""
+        return self.request.rounds + len(self.confirmation_rounds)
 
     @property
     def protocol(self) -> str:
