@@ -13,7 +13,7 @@ from regression.detectors.verdict import CheckVerdict, Verdict
 
 CHECK = "environment"
 METRIC = "surroundings"
-UNIT = "differences"
+UNIT = "versions"
 SHOWN = 3
 SHOWN_CHARACTERS = 12
 """Of a hash; versions are shown whole."""
@@ -28,7 +28,8 @@ class Surroundings:
     """What a run was made with; None or absent where that is not known. ``power_limit_w`` is in W.
 
     ``environment_class`` are the versions that start a new segment, ``versions`` all others by name (driver, cuda,
-    python, platform), ``packages`` and ``sources`` map names to versions and paths to sha256.
+    python, platform), ``packages`` and ``sources`` map names to versions and paths to sha256 (None: not known, and not
+    compared; so is a power limit that only the baseline's run does not say).
     """
 
     device: str | None
@@ -36,8 +37,8 @@ class Surroundings:
     payload_manifest_sha256: str | None
     environment_class: str | None
     versions: Mapping[str, str | None] = field(default_factory=dict)
-    packages: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, str] | None = None
+    sources: Mapping[str, str] | None = None
     kernel_sha256: str | None = None
     power_limit_w: float | None = None
 
@@ -66,7 +67,7 @@ def differences(run: Surroundings, baseline: Surroundings) -> tuple[Difference, 
         *_single(DEVICE, baseline.device, run.device, True),
         *_single(PAYLOAD, baseline.payload_manifest_sha256, run.payload_manifest_sha256, True),
         *_single(PROTOCOL, baseline.protocol, run.protocol, True),
-        *_single(POWER, _watts(baseline.power_limit_w), _watts(run.power_limit_w), True),
+        *_power(baseline.power_limit_w, run.power_limit_w),
         *_single(CLASS, baseline.environment_class, run.environment_class, True),
         *_single(KERNEL, baseline.kernel_sha256, run.kernel_sha256, False),
         *_each(ENVIRONMENT, baseline.versions, run.versions),
@@ -125,7 +126,16 @@ def _single(part: str, before: str | None, after: str | None, new_segment: bool)
     return [] if before == after else [Difference(part, part, before, after, new_segment)]
 
 
-def _each(part: str, before: Mapping[str, str | None], after: Mapping[str, str | None]) -> list[Difference]:
+def _power(before: float | None, after: float | None) -> list[Difference]:
+    """A limit that one of the two does not say keeps figures from nothing: energy and time are then compared, too."""
+    return [] if before is None else _single(POWER, _watts(before), _watts(after), after is not None)
+
+
+def _each(
+    part: str, before: Mapping[str, str | None] | None, after: Mapping[str, str | None] | None
+) -> list[Difference]:
+    if before is None or after is None:
+        return []
     names = sorted({*before, *after})
     return [
         Difference(DRIVER if name == DRIVER else part, name, before.get(name), after.get(name), False)

@@ -93,14 +93,17 @@ class AgreementRegressionOperator(CheckOperator):
 
 
 class EnergyDriftOperator(CheckOperator):
-    """Adjusted energy of a run against the round spread of the accepted baseline of the same device."""
+    """Adjusted energy of a run against the round spread of its baseline; energies and idle power against their history."""
 
     def judge(self, connection: Connection, run: Row[Any]) -> list[Finding]:
-        """See ``regression.detectors.energy``."""
+        """See ``regression.detectors.energy`` and ``regression.detectors.long_term``."""
         from regression.detectors import judge_energy
         from regression.results.checks import Finding
         from regression.results.history import energy_baseline, energy_run
+        from regression.results.history_checks import energy_history
+        from regression.results.surroundings import beside_changes
 
         baseline, stored = energy_baseline(connection, run)
         found = judge_energy(energy_run(connection, run), baseline)
-        return [Finding(found, stored.baseline_id if stored else None)]
+        found = beside_changes(connection, run, found, stored.run_id if stored else None)
+        return [Finding(found, stored.baseline_id if stored else None), *energy_history(connection, run)]

@@ -16,6 +16,7 @@ from regression.results.history import SUBJECT, find_run
 
 INCONCLUSIVE = "inconclusive"
 FINE = {Verdict.OK.value, Verdict.IMPROVED.value}
+ENVIRONMENT, HISTORY = "environment", "_history"
 OUTCOME_OF_CHECK = {
     Verdict.REGRESSED.value: Outcome.REGRESSION,
     Verdict.INVALID.value: Outcome.INVALID_MEASUREMENT,
@@ -106,6 +107,7 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     A disagreement with the frozen predictions that an accepted baseline shares is not a regression of this run:
     where the agreement check is fine, it has the last word on a record that says ``regression``. What one check could
     not tell is not made good by another: the word is then ``inconclusive``, though the class is that of ``ok``.
+    What only looks back, histories and surroundings, counts when it is red, and else neither way.
     """
     parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
     if not (outcome is Outcome.REGRESSION and checks.get("agreement") in FINE):
@@ -115,7 +117,7 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     worst = Outcome.worst(parts)
     if worst is not Outcome.OK:
         return worst.value, worst
-    told = set(checks.values())
+    told = {verdict for name, verdict in checks.items() if name != ENVIRONMENT and not name.endswith(HISTORY)}
     return ("ok" if FINE & told and INCONCLUSIVE not in told else INCONCLUSIVE), worst
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select, true
 
 from regression.detectors import Problem
-from regression.detectors.time import RoundTime, TimeBaseline, TimeRun
+from regression.detectors.time import RoundTime, TimeBaseline, TimeRun, judge_time
 from regression.results import tables
+from regression.results.checks import Finding
 from regression.results.history import (
     StoredBaseline,
     closest_of_device_kind,
@@ -17,17 +18,34 @@ from regression.results.history import (
     problem_of,
     run_by_id,
 )
+from regression.results.surroundings import beside_changes
 
 WITH_GPU_TIME = ("cuda", "simulated")
 """Kinds of device whose times are a GPU's, or stand for one's; those of a CPU say nothing about a kernel."""
 
 
-def time_run(connection: Connection, run: Row[Any]) -> TimeRun:
-    """Rounds of a run as the time detector takes them."""
+def time_findings(connection: Connection, run: Row[Any]) -> list[Finding]:
+    """The time of a run against its baseline: its first rounds, and these with the confirmation rounds if it has any.
+
+    What else changed is said beside a change.
+    """
+    baseline, stored = time_baseline(connection, run)
+    last = connection.execute(select(func.max(tables.round_.c.step)).where(tables.round_.c.run_id == run.run_id))
+    found = []
+    for step in range((last.scalar_one() or 0) + 1):
+        verdict = judge_time(time_run(connection, run, step), baseline)
+        verdict = beside_changes(connection, run, verdict, stored.run_id if stored else None)
+        found.append(Finding(verdict, stored.baseline_id if stored else None, step))
+    return found
+
+
+def time_run(connection: Connection, run: Row[Any], step: int) -> TimeRun:
+    """Rounds of a run, of that step and those before, as the time detector takes them."""
+    planned = 0 if step else run.confirmation_rounds or 0
     return TimeRun(
         conditions=conditions_of(connection, run) if run.device_id is not None else None,
-        rounds=_rounds(connection, run.run_id),
-        rounds_expected=run.rounds_expected,
+        rounds=_rounds(connection, run.run_id, step),
+        rounds_expected=run.rounds_expected - planned,
         no_gpu_time=no_gpu_time(run),
         problem=problem_of(run),
     )
@@ -55,11 +73,12 @@ def no_gpu_time(run: Row[Any]) -> Problem | None:
     return Problem("ok", "no_gpu_time", f"the {run.kind} device has no GPU whose time could be measured")
 
 
-def _rounds(connection: Connection, run_id: str) -> tuple[RoundTime, ...]:
+def _rounds(connection: Connection, run_id: str, last_step: int | None = None) -> tuple[RoundTime, ...]:
     measured = tables.round_.c
+    wanted = true() if last_step is None else measured.step <= last_step
     stored = connection.execute(
         select(measured.round, measured.valid, measured.cuda_ms, measured.repeats, measured.reason_code)
-        .where(measured.run_id == run_id)
+        .where(measured.run_id == run_id, wanted)
         .order_by(measured.arm, measured.round)
     )
     return tuple(RoundTime(row.round, row.valid, row.cuda_ms, row.repeats, row.reason_code) for row in stored)

@@ -36,7 +36,6 @@ def test_the_same_is_ok() -> None:
         ({"protocol": "long"}, "protocol classic -> long"),
         ({"payload_manifest_sha256": "d" * 64}, "payload aaaaaaaaaaaa -> dddddddddddd"),
         ({"power_limit_w": 200.0}, "power limit 250 W -> 200 W"),
-        ({"power_limit_w": None}, "power limit 250 W -> unknown"),
         ({"environment_class": "driver=560"}, "environment class driver=550 cuda=12.4 -> driver=560"),
     ],
 )
@@ -50,6 +49,7 @@ def test_what_makes_figures_incomparable_begins_a_new_segment(change: dict[str, 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
+        ({"power_limit_w": None}, "power limit 250 W -> unknown"),
         ({"kernel_sha256": "d" * 64}, "kernel cccccccccccc -> dddddddddddd"),
         ({"sources": {"kernels/qda.ptx": "d" * 64}}, "source kernels/qda.ptx bbbbbbbbbbbb -> dddddddddddd"),
         ({"sources": {}}, "source kernels/qda.ptx bbbbbbbbbbbb -> unknown"),
@@ -69,6 +69,17 @@ def test_nothing_passes_for_lack_of_data() -> None:
     found = judge_environment(replace(HERE, environment_class=None, device=None), HERE)
     assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "surroundings_unknown")
     assert found.reason == "not known of this run: device, environment class"
+
+
+def test_what_one_of_the_two_does_not_say_is_not_compared() -> None:
+    """An imported baseline has neither sources nor packages nor a power limit, and 60 files are no news."""
+    for part in ({"sources": None}, {"packages": None}):
+        assert differences(replace(HERE, **part), HERE) == differences(HERE, replace(HERE, **part)) == ()  # type: ignore[arg-type]
+    assert differences(HERE, replace(HERE, power_limit_w=None)) == ()
+    assert [str(found) for found in differences(HERE, replace(HERE, packages={}))] == [
+        "package numpy unknown -> 2.2.0",
+        "package torch unknown -> 2.6.0",
+    ]
 
 
 def test_a_new_container_that_changes_72_things_is_named_as_environment_first() -> None:

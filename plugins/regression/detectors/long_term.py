@@ -1,0 +1,79 @@
+"""A figure against its own history: the history shift and the slow drift as one verdict, and the figures that have one.
+
+The worse of the two is told. Where both say the same, the shift is: it says since when. A history that is long enough
+for the shift and too short for the drift is judged by the shift alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from regression.detectors.drift import DriftSettings, slow_drift
+from regression.detectors.history import HistorySettings, history_shift
+from regression.detectors.series import Metric, Series, usable_nights
+from regression.detectors.time import EVENT_STEP_MS
+from regression.detectors.verdict import CheckVerdict, Verdict
+
+ENERGY, TIME = "energy", "time"
+WORSE = (Verdict.INCONCLUSIVE, Verdict.OK, Verdict.IMPROVED, Verdict.REGRESSED, Verdict.INVALID)
+"""In rising order; a drift is inconclusive only where its history is too short."""
+COUNTER_STEP_MJ = 1.0
+"""What the energy counter tells apart."""
+HOST_STEP_MS = 0.001
+"""What the host's clock tells apart around a window."""
+
+
+@dataclass(frozen=True)
+class HistoryMetric:
+    """A figure that is held against its history: the name of its check, and what it belongs to, energy or time.
+
+    ``step`` is what its meter tells apart at each end of a window, in the metric's unit over all replays of it; None
+    for a figure that is not one of replays.
+    """
+
+    check: str
+    group: str
+    metric: Metric
+    step: float | None = None
+
+    def over(self, repeats: int | None) -> Metric:
+        """The metric with the absolute floor of a window of ``repeats`` replays."""
+        if not self.step or not repeats:
+            return self.metric
+        return replace(self.metric, absolute_floor=max(self.metric.absolute_floor, 2 * self.step / repeats))
+
+
+ADJUSTED = HistoryMetric(
+    "energy_history", ENERGY, Metric("adjusted_energy_per_replay", "mJ", positive=False), COUNTER_STEP_MJ
+)
+GROSS = HistoryMetric("gross_energy_history", ENERGY, Metric("gross_energy_per_replay", "mJ"), COUNTER_STEP_MJ)
+IDLE = HistoryMetric(
+    "idle_power_history", ENERGY, Metric("idle_power", "W", relative_floor=0.05, absolute_floor=1.0)
+)  # the room's temperature alone moves it by a few percent
+CUDA = HistoryMetric("time_history", TIME, Metric("cuda_time_per_replay", "ms"), EVENT_STEP_MS)
+WALL = HistoryMetric(
+    "wall_time_history", TIME, Metric("wall_time_per_replay", "ms", relative_floor=0.02), HOST_STEP_MS
+)  # the host's own work is in it
+METRICS = (ADJUSTED, GROSS, IDLE, CUDA, WALL)
+
+
+def judge_long_term(
+    check: str,
+    series: Series,
+    shift: HistorySettings = HistorySettings(),  # noqa: B008 - frozen
+    drift: DriftSettings = DriftSettings(),  # noqa: B008 - frozen
+) -> CheckVerdict:
+    """The worse of history shift and slow drift of the newest figure of ``series``, as the verdict of ``check``.
+
+    ``details["detector"]`` names the one that is told, ``details["other"]`` has what the other one says.
+    """
+    nights = usable_nights(series)
+    moved, crept = history_shift(series.metric, nights, shift), slow_drift(series.metric, nights, drift)
+    told, other = (crept, moved) if _rank(crept) > _rank(moved) else (moved, crept)
+    beside = {"verdict": other.verdict.value, "reason_code": other.reason_code, "reason": other.reason}
+    return replace(told, check=check, details={**told.details, "detector": told.check, "other": beside})
+
+
+def _rank(found: CheckVerdict) -> tuple[int, bool]:
+    """How bad it is; of two that are fine, a change below the floor is the one to be shown."""
+    return WORSE.index(found.verdict), found.reason_code == "below_floor"
