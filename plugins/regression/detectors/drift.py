@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regression.detectors.history import Shift, nothing_to_judge, verdict_of
+from regression.detectors.history import Shift, nothing_to_judge, verdict_of, worse_of
 from regression.detectors.reference import Reference, hold_against, learn, ramp_evidence, raw_threshold
 from regression.detectors.robust import HL_EFFICIENCY, hodges_lehmann
 from regression.detectors.series import Floats, Metric, Nights, Series, usable_nights
-from regression.detectors.verdict import CheckVerdict, Verdict
+from regression.detectors.verdict import CheckVerdict
 
 CHECK = "drift"
 CAP = 4.5
@@ -62,10 +62,9 @@ def slow_drift(metric: Metric, nights: Nights, settings: DriftSettings = DEFAULT
     if noise.scale == 0:
         return _no_spread(metric, nights, noise)
     grown = _growth(metric, nights, noise, lengths, settings)
-    if grown.verdict is not Verdict.OK or count < 2 * settings.anchor_nights + settings.newest_nights:
+    if count < 2 * settings.anchor_nights + settings.newest_nights:
         return grown
-    summed = _sum(metric, nights, noise, settings)
-    return grown if summed.verdict is Verdict.OK else summed
+    return worse_of(grown, _sum(metric, nights, noise, settings))
 
 
 def _growth(

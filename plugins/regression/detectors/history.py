@@ -21,6 +21,8 @@ from regression.detectors.series import HIGHER, LOWER, Floats, Metric, Nights, S
 from regression.detectors.verdict import CheckVerdict, Verdict
 
 CHECK = "history"
+WORSE = (Verdict.INCONCLUSIVE, Verdict.OK, Verdict.IMPROVED, Verdict.REGRESSED, Verdict.INVALID)
+"""In rising order, of two looks at one figure: that one of them lacks history takes nothing from the other."""
 CAP_OVER_THRESHOLD = 1.08
 """How far over the threshold of a first night one night may count: not enough to carry a quiet one after it."""
 
@@ -108,6 +110,11 @@ class Shift:
         if self.statistic is None or self.threshold is None:
             return self.size != 0
         return abs(self.statistic) >= self.threshold and self.statistic * self.size > 0
+
+
+def worse_of(one: CheckVerdict, other: CheckVerdict) -> CheckVerdict:
+    """The worse of two looks at one figure; a change below the floor rather than none, and else the first."""
+    return max(one, other, key=lambda found: (WORSE.index(found.verdict), found.reason_code == "below_floor"))
 
 
 def nothing_to_judge(check: str, metric: Metric, nights: Nights, needed: int) -> CheckVerdict | None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from regression.detectors.drift import DEFAULT as DRIFT
 from regression.detectors.drift import DriftSettings, slow_drift
-from regression.detectors.history import HistorySettings, history_shift
+from regression.detectors.history import DEFAULT as SHIFT
+from regression.detectors.history import HistorySettings, history_shift, worse_of
 from regression.detectors.series import Metric, Series, usable_nights
 from regression.detectors.time import EVENT_STEP_MS
-from regression.detectors.verdict import CheckVerdict, Verdict
+from regression.detectors.verdict import CheckVerdict
 
 ENERGY, TIME = "energy", "time"
-WORSE = (Verdict.INCONCLUSIVE, Verdict.OK, Verdict.IMPROVED, Verdict.REGRESSED, Verdict.INVALID)
-"""In rising order; a drift is inconclusive only where its history is too short."""
 COUNTER_STEP_MJ = 1.0
 """What the energy counter tells apart."""
 HOST_STEP_MS = 0.001
@@ -60,8 +60,8 @@ METRICS = (ADJUSTED, GROSS, IDLE, CUDA, WALL)
 def judge_long_term(
     check: str,
     series: Series,
-    shift: HistorySettings = HistorySettings(),  # noqa: B008 - frozen
-    drift: DriftSettings = DriftSettings(),  # noqa: B008 - frozen
+    shift: HistorySettings = SHIFT,
+    drift: DriftSettings = DRIFT,
 ) -> CheckVerdict:
     """The worse of history shift and slow drift of the newest figure of ``series``, as the verdict of ``check``.
 
@@ -69,11 +69,7 @@ def judge_long_term(
     """
     nights = usable_nights(series)
     moved, crept = history_shift(series.metric, nights, shift), slow_drift(series.metric, nights, drift)
-    told, other = (crept, moved) if _rank(crept) > _rank(moved) else (moved, crept)
+    told = worse_of(moved, crept)
+    other = crept if told is moved else moved
     beside = {"verdict": other.verdict.value, "reason_code": other.reason_code, "reason": other.reason}
     return replace(told, check=check, details={**told.details, "detector": told.check, "other": beside})
-
-
-def _rank(found: CheckVerdict) -> tuple[int, bool]:
-    """How bad it is; of two that are fine, a change below the floor is the one to be shown."""
-    return WORSE.index(found.verdict), found.reason_code == "below_floor"

@@ -93,7 +93,7 @@ class AgreementRegressionOperator(CheckOperator):
 
 
 class EnergyDriftOperator(CheckOperator):
-    """Adjusted energy of a run against the round spread of its baseline; energies and idle power against their history."""
+    """Adjusted energy of a run against the round spread of its baseline; energies and idle power against history."""
 
     def judge(self, connection: Connection, run: Row[Any]) -> list[Finding]:
         """See ``regression.detectors.energy`` and ``regression.detectors.long_term``."""

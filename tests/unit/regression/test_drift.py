@@ -60,6 +60,15 @@ def test_four_percent_and_four_percent_is_seen_as_eight() -> None:
     assert judge_drift(series(made[:320], five)).verdict is Verdict.OK
 
 
+def test_a_few_better_nights_do_not_hide_what_has_become_worse_since_the_first_ones() -> None:
+    """asv 752."""
+    made = 100 + NOISE
+    made[:60] -= 8
+    made[-8:] -= 0.45 * np.arange(1, 9)
+    assert judge_drift(series(made[60:])).reason_code == "drift_lower"
+    assert judge_drift(series(made)).reason_code == "creep_higher"
+
+
 def test_too_short_a_history_says_what_is_missing() -> None:
     found = judge_drift(series(100 + NOISE[:15]))
     assert (found.verdict, found.details["nights_needed"]) == (Verdict.INCONCLUSIVE, 16)

@@ -1,0 +1,110 @@
+"""Shift and drift as one verdict: the worse of the two, and the figures that are held against their history."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from regression.detectors.drift import DriftSettings
+from regression.detectors.history import HistorySettings
+from regression.detectors.long_term import ADJUSTED, CUDA, IDLE, METRICS, judge_long_term
+from regression.detectors.series import HIGHER, Metric, Series, of_values
+from regression.detectors.verdict import Verdict
+
+TIME = Metric("cuda_time_per_replay", "ms")
+NOISE = np.random.default_rng(11).normal(size=400)
+
+
+def series(values: np.ndarray | list[float | None], metric: Metric = TIME) -> Series:
+    return of_values(metric, 20_000 + np.arange(len(values)), [None if v is None else float(v) for v in values])
+
+
+def test_the_check_has_the_name_it_is_given_and_says_who_told_what() -> None:
+    found = judge_long_term("time_history", series(100 + NOISE[:200]))
+    assert (found.check, found.verdict, found.reason_code) == ("time_history", Verdict.OK, "no_shift")
+    assert (found.details["detector"], found.details["other"]["reason_code"]) == ("history", "no_drift")
+    json.dumps(found.details, allow_nan=False)
+
+
+def test_a_step_is_told_by_the_shift_which_knows_since_when() -> None:
+    made = 100 + NOISE[:200]
+    made[-5:] += 5
+    found = judge_long_term("c", series(made))
+    assert (found.verdict, found.details["detector"], found.details["nights_since"]) == (
+        Verdict.REGRESSED,
+        "history",
+        5,
+    )
+
+
+def test_a_creep_that_no_shift_is_told_of_is_told_by_the_drift() -> None:
+    """asv 932: 4 % and 4 % again, under a gate of 5 %."""
+    made = 100 + NOISE
+    made[60:] *= 1.04
+    made[320:] *= 1.04
+    found = judge_long_term("c", series(made, replace(TIME, relative_floor=0.05)))
+    assert (found.check, found.verdict, found.direction) == ("c", Verdict.REGRESSED, HIGHER)
+    assert (found.details["detector"], found.details["other"]["verdict"]) == ("drift", "ok")
+
+
+def test_worse_outweighs_better_and_a_small_certain_change_an_unseen_one() -> None:
+    """asv 752: what is significant is shown, though it is below the floor."""
+    made = 100 + NOISE
+    made[:60] -= 8
+    made[-4:] -= 6
+    up = judge_long_term("c", series(made))
+    assert up.details["detector"] == "drift"
+    assert (up.verdict, up.details["other"]["verdict"]) == (Verdict.REGRESSED, "improved")
+    made = 100 + NOISE
+    made[60:] += 3
+    small = judge_long_term("c", series(made, replace(TIME, relative_floor=0.05)))
+    assert (small.details["detector"], small.reason_code) == ("drift", "below_floor")
+
+
+@pytest.mark.parametrize(
+    ("nights", "code"), [(12, "short_history"), (13, "no_shift"), (15, "no_shift"), (16, "no_shift")]
+)
+def test_a_history_that_is_long_enough_for_one_of_the_two_is_judged(nights: int, code: str) -> None:
+    found = judge_long_term("c", series(100 + NOISE[:nights]))
+    assert found.reason_code == code
+    assert found.details["detector"] == "history"
+
+
+def test_no_figure_tonight_is_invalid_whatever_came_before() -> None:
+    assert judge_long_term("c", series([*(100 + NOISE[:60]), None])).verdict is Verdict.INVALID
+
+
+def test_settings_reach_both() -> None:
+    made = 100 + NOISE[:200]
+    made[-2:] += 2.5
+    assert judge_long_term("c", series(made)).verdict is Verdict.OK
+    assert judge_long_term("c", series(made), HistorySettings(threshold=2.0)).verdict is Verdict.REGRESSED
+    made = 100 + NOISE[:200]
+    made[-9:] += 0.25 * np.arange(9)
+    assert judge_long_term("c", series(made)).verdict is Verdict.OK
+    deaf, keen = HistorySettings(threshold=8.0), DriftSettings(threshold=1.5)
+    assert judge_long_term("c", series(made), deaf, keen).verdict is Verdict.REGRESSED
+
+
+def test_the_floor_of_a_meter_is_its_step_over_the_replays() -> None:
+    assert CUDA.over(1000).absolute_floor == pytest.approx(2 * 0.0005 / 1000)
+    assert ADJUSTED.over(50_000).absolute_floor == pytest.approx(2 / 50_000)
+    assert CUDA.over(None) == CUDA.metric
+    assert IDLE.over(1000) == IDLE.metric
+    assert IDLE.metric.absolute_floor == 1.0
+
+
+def test_every_figure_has_a_check_and_a_side_that_is_worse() -> None:
+    """github-action-benchmark 366; adjusted energy may be negative and is no failed measurement."""
+    assert [m.check for m in METRICS] == [
+        "energy_history",
+        "gross_energy_history",
+        "idle_power_history",
+        "time_history",
+        "wall_time_history",
+    ]
+    assert {m.metric.worse for m in METRICS} == {HIGHER}
+    assert [m.check for m in METRICS if not m.metric.positive] == ["energy_history"]
