@@ -47,8 +47,8 @@ class Simulation:
     @cached_property
     def gpu(self) -> SimulatedGpu:
         """The board, made when it is first asked for; raises ``BadInput`` (``bad_inject``)."""
-        from gpu_tasks.energy.simulation.effects import parse_effects
         from gpu_tasks.energy.simulation.gpu import SimulatedGpu
+        from gpu_tasks.records import parse_effects
 
         return SimulatedGpu(effects=parse_effects(self.inject), seed=self.seed, tick_period_s=self.tick_period_s)
 

@@ -1,5 +1,6 @@
 """Records and outcomes: the one part of ``gpu_tasks`` that the Airflow side imports (standard library only)."""
 
+from gpu_tasks.records.effects import Effects, parse_effects
 from gpu_tasks.records.codec import (
     from_json,
     parse_utc,
@@ -57,6 +58,7 @@ from gpu_tasks.records.model import (
 from gpu_tasks.records.names import (
     AVAILABLE_DEVICES,
     DEVICE_KINDS,
+    DRIFTS,
     FIGURES,
     GATES,
     PAYLOAD_NAME,
@@ -77,6 +79,7 @@ from gpu_tasks.records.reason import Reason
 __all__ = [
     "AVAILABLE_DEVICES",
     "DEVICE_KINDS",
+    "DRIFTS",
     "FIGURES",
     "FORMAT",
     "GATES",
@@ -93,6 +96,7 @@ __all__ = [
     "CounterReading",
     "DeviceFingerprint",
     "DrawIdentity",
+    "Effects",
     "EnergyFigure",
     "EnergyMeasurement",
     "EnvironmentDifference",
@@ -131,6 +135,7 @@ __all__ = [
     "WindowEdge",
     "failure_record",
     "from_json",
+    "parse_effects",
     "parse_utc",
     "read_record",
     "read_record_bytes",

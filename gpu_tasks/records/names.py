@@ -1,4 +1,4 @@
-"""Words that both sides must spell alike: devices, protocols, figures, gates, what a set of draws may be called."""
+"""Words that both sides must spell alike: devices, protocols, figures, gates, drifts, what a set of draws may be called."""
 
 from __future__ import annotations
 
@@ -17,5 +17,6 @@ GATES = (
     "output_verified",
     "same_conditions",
 )
+DRIFTS = ("none", "linear", "curvature", "random_walk")  # how a simulated board's idle power wanders
 TELEMETRY_MOMENTS = ("before", "after")
 PAYLOAD_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # a regular expression for the whole name

@@ -32,8 +32,7 @@ import numpy as np
 
 from gpu_tasks.energy.protocols import AUDITED, CLASSIC
 from gpu_tasks.energy.quantiles import detectable_difference
-from gpu_tasks.energy.simulation.drift import DRIFTS
-from gpu_tasks.records import EnergyFigure
+from gpu_tasks.records import DRIFTS, EnergyFigure
 from tests.benchmarks.energy_board import Board, seed_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,12 +15,11 @@ from gpu_tasks.energy import protocols
 from gpu_tasks.energy.counter import WANDER_S, WANDER_SEGMENT_S, idle_edges, idle_wander, tick_period_s
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, interleaved_figures
 from gpu_tasks.energy.protocols import Plan, Replay
-from gpu_tasks.energy.simulation.effects import Effects
 from gpu_tasks.energy.simulation.gpu import TICK_PERIOD_S, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.energy.uncertainty import Surroundings
 from gpu_tasks.energy.window_figures import window_figures
-from gpu_tasks.records import EnergyFigure
+from gpu_tasks.records import Effects, EnergyFigure
 
 NO_EFFECTS = Effects()
 

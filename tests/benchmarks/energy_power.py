@@ -29,11 +29,11 @@ from gpu_tasks.energy.bands import band_for
 from gpu_tasks.energy.counter import idle_edges
 from gpu_tasks.energy.gates import ROUND_SPREAD, reference_gate
 from gpu_tasks.energy.protocols import AUDITED
-from gpu_tasks.energy.simulation.effects import Effects
 from gpu_tasks.energy.simulation.gpu import TICK_PERIOD_S
 from gpu_tasks.energy.telemetry import LOAD_S, SHORT_IDLE_S, reference_load
 from gpu_tasks.energy.uncertainty import Surroundings
 from gpu_tasks.energy.window_figures import edges_power_w
+from gpu_tasks.records import Effects
 from regression.detectors import EnergyBaseline, EnergyRun, MeasurementConditions, RoundEnergy, judge_energy
 from tests.benchmarks.energy_board import NO_EFFECTS, Board, seed_of
 

@@ -12,8 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from gpu_tasks.energy.simulation.lag import Float64Array
-
-DRIFTS = ("none", "linear", "curvature", "random_walk")
+from gpu_tasks.records import DRIFTS
 
 SLOPE_W_PER_S = (0.01, 0.03)
 RELAXATION_W = 0.5

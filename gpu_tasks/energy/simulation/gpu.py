@@ -19,12 +19,11 @@ from gpu_tasks.energy.instruments import Clock
 from gpu_tasks.energy.simulation.clock import VirtualClock
 from gpu_tasks.energy.simulation.counter import EnergyCounter
 from gpu_tasks.energy.simulation.drift import drift_model
-from gpu_tasks.energy.simulation.effects import Effects
 from gpu_tasks.energy.simulation.lag import Lag
 from gpu_tasks.energy.simulation.power import PowerModel, Sensor
 from gpu_tasks.energy.simulation.profiles import A100_HEALTHY, FAULTY_SENSOR, Profile
 from gpu_tasks.energy.simulation.steps import Steps
-from gpu_tasks.records import InfrastructureFailure
+from gpu_tasks.records import Effects, InfrastructureFailure
 
 TICK_PERIOD_S = 0.1
 SHORTEST_WINDOW_S = 1.5

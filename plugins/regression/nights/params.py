@@ -18,6 +18,7 @@ from gpu_tasks.records import (
     PROTOCOLS,
     BadInput,
     RunRequest,
+    parse_effects,
     run_id_for,
     utc_now,
 )
@@ -26,7 +27,7 @@ DEVICES = ("auto", *AVAILABLE_DEVICES)
 VARIANTS = ("class_blocks", "record", "fused")
 SHIPPED_SET = "original"
 SIMULATED = "simulated"
-EFFECTS = r"^[A-Za-z][A-Za-z0-9_.,=*+% -]*$"  # their grammar is the simulated device's
+EFFECTS = r"^[A-Za-z][A-Za-z0-9_.,=*+% -]*$"  # for the form; what the words mean is read below
 MAX_DRAWS = 100
 MAX_ROUNDS = 100
 MAX_REPEATS = 1_000_000_000
@@ -125,7 +126,8 @@ def build_request(
 
     ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship.
     A simulated device always has a seed. Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong
-    type or range, unknown payload or draw, and what only a simulated device takes for another one.
+    type or range, unknown payload or draw, effects that are none, and what only a simulated device takes for another
+    one.
     """
     values = {name: rule["default"] for name, rule in SCHEMA.items()} | check_params(given)
     run_id = run_id_for(dag_id, dag_run_id)
@@ -181,6 +183,7 @@ def _check_simulation(values: Mapping[str, Any]) -> None:
         if values[name] is not None and values["device"] != SIMULATED:
             message = f"{name}: expected none unless the device is {SIMULATED}, found {values[name]!r} for "
             raise BadInput("bad_param", f"{message}{values['device']}")
+    parse_effects(values["inject"])
 
 
 def payload_draws(name: str, folders: list[Path]) -> list[int]:

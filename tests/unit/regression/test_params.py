@@ -71,6 +71,8 @@ def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
         {"inject": "energy+10%\n", "device": "simulated"},
         {"inject": "-energy", "device": "simulated"},
         {"inject": "throttle; rm", "device": "simulated"},
+        {"inject": "energy+10", "device": "simulated"},
+        {"inject": "throttle, drift=walk", "device": "simulated"},
         {"inject": 10, "device": "simulated"},
         {"inject": "x" * 201, "device": "simulated"},
         {"seed": -1, "device": "simulated"},
@@ -101,7 +103,9 @@ def test_a_device_that_there_is_none_of_is_refused_and_what_there_is_named(folde
     assert caught.value.message == f"device: expected one of {available}, found 'tpu'"
 
 
-@pytest.mark.parametrize("inject", ["energy+10%", "time+3%, drift=walk", "sensor*0.5", "driver=580.1", "faulty_sensor"])
+@pytest.mark.parametrize(
+    "inject", ["energy+10%", "time+3%, drift=random_walk", "sensor*0.5", "driver=580.1", "faulty_sensor"]
+)
 def test_a_simulated_device_takes_effects(folders: list[Path], inject: str) -> None:
     assert request(folders, device="simulated", inject=inject).inject == inject
 
@@ -111,6 +115,12 @@ def test_effects_for_another_device_are_refused_in_a_clear_line(folders: list[Pa
         request(folders, inject="throttle")
     expected = "inject: expected none unless the device is simulated, found 'throttle' for auto"
     assert caught.value.message == expected
+
+
+def test_a_word_that_is_no_effect_is_named(folders: list[Path]) -> None:
+    with pytest.raises(BadInput, match=r"^inject: expected some of energy\+P%, .*; found 'energy\+10'$") as caught:
+        request(folders, device="simulated", inject="throttle, energy+10")
+    assert caught.value.code == "bad_inject"
 
 
 def test_a_simulated_run_has_a_seed_of_its_own_that_is_always_the_same(folders: list[Path]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_tasks.energy.simulation.effects import Effects
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
+from gpu_tasks.records import Effects
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu
 
 UUID = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"  # which the fake driver gives as 16 bytes

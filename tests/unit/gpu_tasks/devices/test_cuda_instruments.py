@@ -25,10 +25,9 @@ from gpu_tasks.energy.nvml.errors import (
 from gpu_tasks.energy.nvml.matching import DeviceMismatch
 from gpu_tasks.energy.preflight import HELD_BYTES, own_process
 from gpu_tasks.energy.sampler import ProcessSampler
-from gpu_tasks.energy.simulation.effects import Effects
 from gpu_tasks.energy.simulation.faults import ENERGY, FaultyNvml, failing
 from gpu_tasks.energy.simulation.nvml import FakeNvml
-from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, Reason
+from gpu_tasks.records import BadInput, Effects, InfrastructureFailure, Outcome, Reason
 from gpu_tasks.workloads.base import Workload
 from tests.unit.gpu_tasks.devices.cuda_board import BUS_ID, CONTEXT_BYTES, UUID, Board
 from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary

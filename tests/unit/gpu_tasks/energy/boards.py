@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.energy.instruments import Instruments
-from gpu_tasks.energy.simulation.effects import parse_effects
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
+from gpu_tasks.records import parse_effects
 
 
 class Board:

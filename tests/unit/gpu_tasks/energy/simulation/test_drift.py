@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_tasks.energy.simulation.drift import DRIFTS, GRID_S, WALK_W_PER_SQRT_S, drift_model
+from gpu_tasks.energy.simulation.drift import GRID_S, WALK_W_PER_SQRT_S, drift_model
+from gpu_tasks.records import DRIFTS
 
 
 @settings(max_examples=40, deadline=None)

@@ -8,11 +8,11 @@ from typing import Any
 import pynvml
 import pytest
 
-from gpu_tasks.energy.simulation.effects import parse_effects
 from gpu_tasks.energy.simulation.faults import BLANK_UINT, BLANK_ULONGLONG
 from gpu_tasks.energy.simulation.gpu import XID, SimulatedGpu
 from gpu_tasks.energy.simulation.nvml import FakeNvml, FakeNVMLError
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR
+from gpu_tasks.records import parse_effects
 
 NAMES = [name for name in dir(FakeNvml) if name.lower().startswith("nvml") and name != "NVMLError"]
 FUNCTIONS = [name for name in NAMES if callable(getattr(FakeNvml, name))]

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_tasks.energy.simulation.drift import DRIFTS
-from gpu_tasks.energy.simulation.effects import Effects, parse_effects
 from gpu_tasks.energy.simulation.gpu import FALL_MJ, OTHER_PID, SHORTEST_WINDOW_S, XID, GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.lag import MANY
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR, A100_HEALTHY
+from gpu_tasks.records import DRIFTS, Effects, parse_effects
 
 WINDOW_S, WINDOW_J = 20.0, 700.0
 

@@ -18,13 +18,11 @@ from gpu_tasks.energy.figures import idle_power_w
 from gpu_tasks.energy.instruments import Gpu, Instruments, LoadRun
 from gpu_tasks.energy.nvml.events import xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
-from gpu_tasks.energy.simulation.drift import DRIFTS
-from gpu_tasks.energy.simulation.effects import parse_effects
 from gpu_tasks.energy.simulation.gpu import XID, GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.energy.simulation.profiles import A100_FAULTY_SENSOR, A100_HEALTHY, Profile
 from gpu_tasks.energy.trace import Sample, integrate_j, largest_gap_s, read_samples
-from gpu_tasks.records import CounterReading, PowerTrace
+from gpu_tasks.records import DRIFTS, CounterReading, PowerTrace, parse_effects
 
 REPLAYS = 1_200_000
 

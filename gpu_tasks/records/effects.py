@@ -1,6 +1,7 @@
 """What the simulated device can be told to show, and the words for it: ``energy+10%, throttle``.
 
 A comma between effects, upper and lower case alike, spaces around an effect without meaning, each effect once.
+The grammar is here, and not with the simulation that shows the effects, so that a request is refused before it runs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_tasks.energy.simulation.drift import DRIFTS
-from gpu_tasks.records import BadInput
+from gpu_tasks.records.names import DRIFTS
+from gpu_tasks.records.outcomes import BadInput
 
 SWITCHES = (
     "throttle",
@@ -53,7 +54,7 @@ class Effects:
     """What differs from the profile; the defaults: nothing.
 
     ``energy_factor`` and ``time_factor`` are of the task alone, each leaving the other as it is. What happens in a
-    window happens in the middle of every stretch of replays of ``SHORTEST_WINDOW_S`` or more (``gpu.py``).
+    window happens in the middle of every stretch of replays of ``SHORTEST_WINDOW_S`` or more (``energy/simulation/gpu.py``).
 
     - ``throttle``: a fifth of the window under a thermal slowdown, with its bits, violation time and lower clock
     - ``clock_drop``: a lower SM clock from the middle of the first window on, for no stated reason
@@ -111,7 +112,8 @@ def parse_effects(text: str | None) -> Effects:
     for word in words:
         field, value = _effect(word)
         if field in found:
-            raise BadInput("bad_inject", f"inject: expected {field} once, found it again as {word[:40]!r}")
+            name = re.split("[^a-z_]", word.lower())[0]
+            raise BadInput("bad_inject", f"inject: expected {name} once, found it again as {word[:40]!r}")
         found[field] = value
     return Effects(**found)
 
