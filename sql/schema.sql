@@ -372,11 +372,18 @@ CREATE TABLE run (
     reference_joules_per_1e12_operations double precision,
     inject text,
     seed bigint,
+    confirmation_rounds integer,
+    confirmation_reason_code text,
+    confirmation_reason_message text,
+    confirmation_looks jsonb,
     CONSTRAINT run_adjusted_mj_check CHECK ((num_nulls(adjusted_mj_median, adjusted_mj_min, adjusted_mj_max, negative_adjusted_rounds) = ANY (ARRAY[0, 4]))),
     CONSTRAINT run_adjusted_mj_median_check CHECK (((adjusted_mj_median >= adjusted_mj_min) AND (adjusted_mj_median <= adjusted_mj_max))),
     CONSTRAINT run_adjusted_mj_sample_sd_check CHECK ((adjusted_mj_sample_sd >= (0)::double precision)),
     CONSTRAINT run_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
     CONSTRAINT run_completed_at_check CHECK ((completed_at >= started_at)),
+    CONSTRAINT run_confirmation_check CHECK ((num_nulls(confirmation_rounds, confirmation_reason_code, confirmation_reason_message, confirmation_looks) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT run_confirmation_looks_array_check CHECK ((jsonb_typeof(confirmation_looks) = 'array'::text)),
+    CONSTRAINT run_confirmation_rounds_check CHECK (((confirmation_rounds >= 0) AND (confirmation_rounds <= rounds_expected))),
     CONSTRAINT run_device_correct_check CHECK (((device_correct >= 0) AND (device_correct <= total))),
     CONSTRAINT run_draws_validated_check CHECK (((draws_validated >= 0) AND (draws_validated <= draws_expected))),
     CONSTRAINT run_energy_trust_check CHECK ((energy_trust = ANY (ARRAY['verified'::text, 'failed'::text, 'unverified'::text, 'unavailable'::text]))),
@@ -474,7 +481,7 @@ COMMENT ON COLUMN run.reference_correct IS 'Frozen predictions equal to the true
 
 COMMENT ON COLUMN run.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run';
 
-COMMENT ON COLUMN run.rounds_expected IS 'Measurement rounds asked for';
+COMMENT ON COLUMN run.rounds_expected IS 'Measurement rounds asked for, and the confirmation rounds that were planned';
 
 COMMENT ON COLUMN run.rounds_valid IS 'Rounds whose figures may be used';
 
@@ -509,6 +516,14 @@ COMMENT ON COLUMN run.reference_joules_per_1e12_operations IS 'Energy of the ref
 COMMENT ON COLUMN run.inject IS 'Effects that the simulated device was told to show; NULL: none';
 
 COMMENT ON COLUMN run.seed IS 'Seed of what was random in the measurement; NULL where the request has none';
+
+COMMENT ON COLUMN run.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
+
+COMMENT ON COLUMN run.confirmation_reason_code IS 'Documented snake_case word for what is to be confirmed, or why nothing is';
+
+COMMENT ON COLUMN run.confirmation_reason_message IS 'One line for people: what is to be confirmed, or why nothing is';
+
+COMMENT ON COLUMN run.confirmation_looks IS 'The figures of the first rounds against the spread of their baselines: check, verdict, figures with unit, out_of_spread';
 
 CREATE VIEW baseline_current AS
  SELECT baseline.workload,
@@ -626,7 +641,7 @@ COMMENT ON COLUMN check_result.run_id IS 'Run';
 
 COMMENT ON COLUMN check_result.check_name IS 'agreement, energy, ...';
 
-COMMENT ON COLUMN check_result.step IS '0: first look; 1 and later: after confirmation rounds';
+COMMENT ON COLUMN check_result.step IS '0: the first rounds alone; 1: first and confirmation rounds together; the last one counts';
 
 COMMENT ON COLUMN check_result.verdict IS 'ok, regressed, improved, inconclusive, invalid or unavailable';
 
@@ -1142,7 +1157,14 @@ CREATE VIEW nightly AS
                     ELSE max(withdrawal.scope)
                 END AS max
            FROM withdrawal
-          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    ( SELECT check_result.verdict
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.check_name = 'time'::text))
+          ORDER BY check_result.step DESC
+         LIMIT 1) AS time_verdict,
+    run.confirmation_rounds,
+    run.confirmation_reason_message AS confirmation_reason
    FROM ((((run
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
@@ -1176,7 +1198,7 @@ COMMENT ON COLUMN nightly.wall_ms_median IS 'Median wall time a replay over vali
 
 COMMENT ON COLUMN nightly.rounds_valid IS 'Rounds whose figures may be used';
 
-COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for';
+COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
 
 COMMENT ON COLUMN nightly.draws_validated IS 'Draws with a result';
 
@@ -1235,6 +1257,12 @@ COMMENT ON COLUMN nightly.failed_gates IS 'Telemetry gates that failed, by name;
 COMMENT ON COLUMN nightly.inject IS 'Effects that the simulated device was told to show; NULL: none';
 
 COMMENT ON COLUMN nightly.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN nightly.time_verdict IS 'Last verdict of the check of time; NULL when it did not run';
+
+COMMENT ON COLUMN nightly.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
+
+COMMENT ON COLUMN nightly.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
 
 CREATE VIEW open_alerts AS
  SELECT alert.workload,
@@ -1397,6 +1425,7 @@ CREATE TABLE round (
     earlier_attempts jsonb NOT NULL,
     kernel_ptx_sha256 text,
     inject text,
+    step smallint NOT NULL,
     CONSTRAINT round_arm_check CHECK ((btrim(arm) <> ''::text)),
     CONSTRAINT round_counters_object_check CHECK ((jsonb_typeof(counters) = 'object'::text)),
     CONSTRAINT round_cuda_ms_check CHECK (((NOT valid) OR (cuda_ms > (0)::double precision))),
@@ -1417,6 +1446,7 @@ CREATE TABLE round (
     CONSTRAINT round_reason_check CHECK ((valid OR (reason_code IS NOT NULL))),
     CONSTRAINT round_repeats_check CHECK ((repeats > 0)),
     CONSTRAINT round_round_check CHECK ((round >= 0)),
+    CONSTRAINT round_step_check CHECK ((step = ANY (ARRAY[0, 1]))),
     CONSTRAINT round_tick_period_s_check CHECK ((tick_period_s > (0)::double precision)),
     CONSTRAINT round_valid_check CHECK (((NOT valid) OR (outcome = 'ok'::text))),
     CONSTRAINT round_wall_ms_check CHECK (((NOT valid) OR (wall_ms > (0)::double precision)))
@@ -1488,6 +1518,8 @@ COMMENT ON COLUMN round.earlier_attempts IS 'Why the round had to be measured ag
 COMMENT ON COLUMN round.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
 
 COMMENT ON COLUMN round.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN round.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
 
 CREATE TABLE round_energy (
     run_id uuid NOT NULL,
@@ -1597,18 +1629,18 @@ CREATE VIEW round_trend AS
     round.cuda_ms,
     round.wall_ms,
     ((round.idle_before_w + round.idle_after_w) / (2)::double precision) AS idle_w,
-    classic.adjusted_mj AS classic_mj,
-    classic.low_mj AS classic_low_mj,
-    classic.high_mj AS classic_high_mj,
-    aligned.adjusted_mj AS aligned_mj,
-    aligned.low_mj AS aligned_low_mj,
-    aligned.high_mj AS aligned_high_mj,
-    audited.adjusted_mj AS audited_mj,
-    audited.low_mj AS audited_low_mj,
-    audited.high_mj AS audited_high_mj,
-    interleaved.adjusted_mj AS interleaved_mj,
-    interleaved.low_mj AS interleaved_low_mj,
-    interleaved.high_mj AS interleaved_high_mj,
+    energy.classic_mj,
+    energy.classic_low_mj,
+    energy.classic_high_mj,
+    energy.aligned_mj,
+    energy.aligned_low_mj,
+    energy.aligned_high_mj,
+    energy.audited_mj,
+    energy.audited_low_mj,
+    energy.audited_high_mj,
+    energy.interleaved_mj,
+    energy.interleaved_low_mj,
+    energy.interleaved_high_mj,
     round.idle_before_w,
     round.idle_after_w,
     round.average_power_w,
@@ -1638,15 +1670,26 @@ CREATE VIEW round_trend AS
     round.created_at,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
-   FROM (((((((run
+    run.run_id,
+    round.step
+   FROM ((((run
      JOIN round ON ((round.run_id = run.run_id)))
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
-     LEFT JOIN round_energy classic ON (((classic.run_id = round.run_id) AND (classic.arm = round.arm) AND (classic.round = round.round) AND (classic.figure = 'classic'::text) AND (classic.subject = 'candidate'::text))))
-     LEFT JOIN round_energy aligned ON (((aligned.run_id = round.run_id) AND (aligned.arm = round.arm) AND (aligned.round = round.round) AND (aligned.figure = 'aligned'::text) AND (aligned.subject = 'candidate'::text))))
-     LEFT JOIN round_energy audited ON (((audited.run_id = round.run_id) AND (audited.arm = round.arm) AND (audited.round = round.round) AND (audited.figure = 'audited'::text) AND (audited.subject = 'candidate'::text))))
-     LEFT JOIN round_energy interleaved ON (((interleaved.run_id = round.run_id) AND (interleaved.arm = round.arm) AND (interleaved.round = round.round) AND (interleaved.figure = 'interleaved'::text) AND (interleaved.subject = 'candidate'::text))));
+     LEFT JOIN LATERAL ( SELECT max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'classic'::text)) AS classic_mj,
+            max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'classic'::text)) AS classic_low_mj,
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'classic'::text)) AS classic_high_mj,
+            max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'aligned'::text)) AS aligned_mj,
+            max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'aligned'::text)) AS aligned_low_mj,
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'aligned'::text)) AS aligned_high_mj,
+            max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'audited'::text)) AS audited_mj,
+            max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'audited'::text)) AS audited_low_mj,
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'audited'::text)) AS audited_high_mj,
+            max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_mj,
+            max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_low_mj,
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_high_mj
+           FROM round_energy
+          WHERE ((round_energy.run_id = round.run_id) AND (round_energy.arm = round.arm) AND (round_energy.round = round.round) AND (round_energy.subject = 'candidate'::text))) energy ON (true));
 
 COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too: figures, intervals, idle power';
 
@@ -1745,6 +1788,8 @@ COMMENT ON COLUMN round_trend.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN round_trend.dag_run_id IS 'Airflow DAG run';
 
 COMMENT ON COLUMN round_trend.run_id IS 'Key of the run in every table';
+
+COMMENT ON COLUMN round_trend.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
 
 CREATE TABLE validation (
     run_id uuid NOT NULL,
@@ -1904,7 +1949,27 @@ CREATE VIEW run_detail AS
                     baseline.accepted_by,
                     baseline.accepted_at
                    FROM (check_result
-                     LEFT JOIN baseline ON ((baseline.baseline_id = check_result.baseline_id)))
+                     LEFT JOIN LATERAL ( SELECT baseline_1.baseline_id,
+                            baseline_1.workload,
+                            baseline_1.payload_id,
+                            baseline_1.device_id,
+                            baseline_1.protocol,
+                            baseline_1.environment_id,
+                            baseline_1.environment_class,
+                            baseline_1.run_id,
+                            baseline_1.for_agreement,
+                            baseline_1.for_time,
+                            baseline_1.for_energy,
+                            baseline_1.accepted_by,
+                            baseline_1.accepted_at,
+                            baseline_1.reason,
+                            baseline_1.retired_at,
+                            baseline_1.energy_trust,
+                            baseline_1.retired_by,
+                            baseline_1.retired_reason
+                           FROM baseline baseline_1
+                          WHERE (baseline_1.baseline_id = check_result.baseline_id)
+                         OFFSET 0) baseline ON (true))
                   WHERE (check_result.run_id = run.run_id)
                   ORDER BY check_result.check_name, check_result.step DESC) last) AS checks,
     ( SELECT check_result.verdict
@@ -1974,7 +2039,16 @@ CREATE VIEW run_detail AS
     run.record_sha256,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    run.confirmation_rounds,
+    run.confirmation_reason_code,
+    run.confirmation_reason_message AS confirmation_reason,
+    run.confirmation_looks,
+    ( SELECT jsonb_object_agg(check_result.check_name, (to_jsonb(check_result.*) - '{run_id,check_name,step,details,checked_at}'::text[])) AS jsonb_object_agg
+           FROM check_result
+          WHERE ((check_result.run_id = run.run_id) AND (check_result.step = 0) AND (EXISTS ( SELECT
+                   FROM check_result later
+                  WHERE ((later.run_id = run.run_id) AND (later.check_name = check_result.check_name) AND (later.step > 0)))))) AS first_checks
    FROM (((((run
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
@@ -2020,7 +2094,7 @@ COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of
 
 COMMENT ON COLUMN run_detail.rounds_valid IS 'Rounds whose figures may be used';
 
-COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for';
+COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
 
 COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"';
 
@@ -2138,6 +2212,16 @@ COMMENT ON COLUMN run_detail.dag_run_id IS 'Airflow DAG run';
 
 COMMENT ON COLUMN run_detail.run_id IS 'Key of the run in every table';
 
+COMMENT ON COLUMN run_detail.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
+
+COMMENT ON COLUMN run_detail.confirmation_reason_code IS 'Word for what is to be confirmed, or why nothing is';
+
+COMMENT ON COLUMN run_detail.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
+
+COMMENT ON COLUMN run_detail.confirmation_looks IS 'The figures of the first rounds against the spread of their baselines, as an array of objects; NULL: nobody looked';
+
+COMMENT ON COLUMN run_detail.first_checks IS 'Checks that judged again with confirmation rounds: what they said of the first rounds alone, by name; NULL: none did';
+
 ALTER TABLE source_state ALTER COLUMN source_state_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME source_state_source_state_id_seq
     START WITH 1
@@ -2184,7 +2268,7 @@ CREATE VIEW validation_history AS
     validation.draw,
     validation.agreed,
     validation.total,
-    (previous.predictions_int32_sha256 <> validation.predictions_int32_sha256) AS changed,
+    (COALESCE(before.predictions_int32_sha256, further_back.predictions_int32_sha256) <> validation.predictions_int32_sha256) AS changed,
     validation.predictions_int32_sha256,
     validation.outcome,
     validation.reason_code,
@@ -2213,24 +2297,31 @@ CREATE VIEW validation_history AS
     device.kind AS device_kind,
     device.uuid AS device_uuid,
     run.started_at,
-    previous.run_id AS previous_run_id,
+    COALESCE(before.run_id, further_back.run_id) AS previous_run_id,
     run.dag_id,
     run.dag_run_id,
     run.run_id
-   FROM (((((run
+   FROM (((((((run
      JOIN validation ON ((validation.run_id = run.run_id)))
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN LATERAL ( SELECT (array_agg(latest.run_id))[1] AS run_id
+           FROM ( SELECT before_1.run_id
+                   FROM run before_1
+                  WHERE ((before_1.workload = run.workload) AND (before_1.device_id = run.device_id) AND (before_1.payload_id = run.payload_id) AND (ROW(before_1.started_at, before_1.run_id) < ROW(run.started_at, run.run_id)))
+                  ORDER BY before_1.started_at DESC, before_1.run_id DESC
+                 LIMIT 1) latest) run_before ON (true))
+     LEFT JOIN validation before ON (((before.run_id = run_before.run_id) AND (before.case_name = validation.case_name) AND (before.predictions_int32_sha256 IS NOT NULL))))
      LEFT JOIN LATERAL ( SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256,
             (array_agg(latest.run_id))[1] AS run_id
            FROM ( SELECT earlier.predictions_int32_sha256,
                     earlier.run_id
-                   FROM (run before
-                     JOIN validation earlier ON (((earlier.run_id = before.run_id) AND (earlier.case_name = validation.case_name) AND (earlier.predictions_int32_sha256 IS NOT NULL))))
-                  WHERE ((before.workload = run.workload) AND (before.device_id = run.device_id) AND (before.payload_id = run.payload_id) AND (ROW(before.started_at, before.run_id) < ROW(run.started_at, run.run_id)))
-                  ORDER BY before.started_at DESC, before.run_id DESC
-                 LIMIT 1) latest) previous ON (true));
+                   FROM (run known
+                     JOIN validation earlier ON (((earlier.run_id = known.run_id) AND (earlier.case_name = validation.case_name) AND (earlier.predictions_int32_sha256 IS NOT NULL))))
+                  WHERE ((before.run_id IS NULL) AND (known.workload = run.workload) AND (known.device_id = run.device_id) AND (known.payload_id = run.payload_id) AND (ROW(known.started_at, known.run_id) < ROW(run.started_at, run.run_id)))
+                  ORDER BY known.started_at DESC, known.run_id DESC
+                 LIMIT 1) latest) further_back ON (true));
 
 COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
 

@@ -63,7 +63,16 @@ SELECT
         SELECT CASE WHEN bool_or(withdrawal.scope = 'all') THEN 'all' ELSE max(withdrawal.scope) END
         FROM withdrawal
         WHERE withdrawal.run_id = run.run_id
-    ) AS withdrawn
+    ) AS withdrawn,
+    (
+        SELECT check_result.verdict
+        FROM check_result
+        WHERE check_result.run_id = run.run_id AND check_result.check_name = 'time'
+        ORDER BY check_result.step DESC
+        LIMIT 1
+    ) AS time_verdict,
+    run.confirmation_rounds,
+    run.confirmation_reason_message AS confirmation_reason
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
@@ -85,7 +94,7 @@ COMMENT ON COLUMN nightly.adjusted_mj_max IS 'Largest adjusted energy of a valid
 COMMENT ON COLUMN nightly.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
 COMMENT ON COLUMN nightly.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
 COMMENT ON COLUMN nightly.rounds_valid IS 'Rounds whose figures may be used';
-COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for';
+COMMENT ON COLUMN nightly.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
 COMMENT ON COLUMN nightly.draws_validated IS 'Draws with a result';
 COMMENT ON COLUMN nightly.draws_expected IS 'Draws asked for';
 COMMENT ON COLUMN nightly.agreement_verdict IS 'Last verdict of the agreement check; NULL when it did not run';
@@ -115,3 +124,6 @@ COMMENT ON COLUMN nightly.reference_joules_per_1e12_operations IS 'Energy of the
 COMMENT ON COLUMN nightly.failed_gates IS 'Telemetry gates that failed, by name; empty when none did';
 COMMENT ON COLUMN nightly.inject IS 'Effects that the simulated device was told to show; NULL: none';
 COMMENT ON COLUMN nightly.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';
+COMMENT ON COLUMN nightly.time_verdict IS 'Last verdict of the check of time; NULL when it did not run';
+COMMENT ON COLUMN nightly.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
+COMMENT ON COLUMN nightly.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';

@@ -14,18 +14,18 @@ SELECT
     round.cuda_ms,
     round.wall_ms,
     (round.idle_before_w + round.idle_after_w) / 2 AS idle_w,
-    classic.adjusted_mj AS classic_mj,
-    classic.low_mj AS classic_low_mj,
-    classic.high_mj AS classic_high_mj,
-    aligned.adjusted_mj AS aligned_mj,
-    aligned.low_mj AS aligned_low_mj,
-    aligned.high_mj AS aligned_high_mj,
-    audited.adjusted_mj AS audited_mj,
-    audited.low_mj AS audited_low_mj,
-    audited.high_mj AS audited_high_mj,
-    interleaved.adjusted_mj AS interleaved_mj,
-    interleaved.low_mj AS interleaved_low_mj,
-    interleaved.high_mj AS interleaved_high_mj,
+    energy.classic_mj,
+    energy.classic_low_mj,
+    energy.classic_high_mj,
+    energy.aligned_mj,
+    energy.aligned_low_mj,
+    energy.aligned_high_mj,
+    energy.audited_mj,
+    energy.audited_low_mj,
+    energy.audited_high_mj,
+    energy.interleaved_mj,
+    energy.interleaved_low_mj,
+    energy.interleaved_high_mj,
     round.idle_before_w,
     round.idle_after_w,
     round.average_power_w,
@@ -53,23 +53,31 @@ SELECT
     round.created_at,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    round.step
 FROM run
 JOIN round ON round.run_id = run.run_id
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
-LEFT JOIN round_energy AS classic
-    ON classic.run_id = round.run_id AND classic.arm = round.arm AND classic.round = round.round
-    AND classic.figure = 'classic' AND classic.subject = 'candidate'
-LEFT JOIN round_energy AS aligned
-    ON aligned.run_id = round.run_id AND aligned.arm = round.arm AND aligned.round = round.round
-    AND aligned.figure = 'aligned' AND aligned.subject = 'candidate'
-LEFT JOIN round_energy AS audited
-    ON audited.run_id = round.run_id AND audited.arm = round.arm AND audited.round = round.round
-    AND audited.figure = 'audited' AND audited.subject = 'candidate'
-LEFT JOIN round_energy AS interleaved
-    ON interleaved.run_id = round.run_id AND interleaved.arm = round.arm AND interleaved.round = round.round
-    AND interleaved.figure = 'interleaved' AND interleaved.subject = 'candidate';
+LEFT JOIN LATERAL (
+    -- Of at most one row each, all found at once; over one row, so that it is left out where none of it is asked for.
+    SELECT
+        max(adjusted_mj) FILTER (WHERE figure = 'classic') AS classic_mj,
+        max(low_mj) FILTER (WHERE figure = 'classic') AS classic_low_mj,
+        max(high_mj) FILTER (WHERE figure = 'classic') AS classic_high_mj,
+        max(adjusted_mj) FILTER (WHERE figure = 'aligned') AS aligned_mj,
+        max(low_mj) FILTER (WHERE figure = 'aligned') AS aligned_low_mj,
+        max(high_mj) FILTER (WHERE figure = 'aligned') AS aligned_high_mj,
+        max(adjusted_mj) FILTER (WHERE figure = 'audited') AS audited_mj,
+        max(low_mj) FILTER (WHERE figure = 'audited') AS audited_low_mj,
+        max(high_mj) FILTER (WHERE figure = 'audited') AS audited_high_mj,
+        max(adjusted_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_mj,
+        max(low_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_low_mj,
+        max(high_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_high_mj
+    FROM round_energy
+    WHERE round_energy.run_id = round.run_id AND round_energy.arm = round.arm AND round_energy.round = round.round
+        AND round_energy.subject = 'candidate'
+) AS energy ON TRUE;
 
 COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too: figures, intervals, idle power';
 COMMENT ON COLUMN round_trend.night IS 'Date in UTC on which the run began';
@@ -120,3 +128,4 @@ COMMENT ON COLUMN round_trend.created_at IS 'When the record of the round was wr
 COMMENT ON COLUMN round_trend.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN round_trend.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN round_trend.run_id IS 'Key of the run in every table';
+COMMENT ON COLUMN round_trend.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';

@@ -95,7 +95,10 @@ SELECT
                 baseline.accepted_by,
                 baseline.accepted_at
             FROM check_result
-            LEFT JOIN baseline ON baseline.baseline_id = check_result.baseline_id
+            LEFT JOIN LATERAL (
+                -- By its key: as a plain join, every baseline there is would be read for each run.
+                SELECT * FROM baseline WHERE baseline.baseline_id = check_result.baseline_id OFFSET 0
+            ) AS baseline ON TRUE
             WHERE check_result.run_id = run.run_id
             ORDER BY check_result.check_name, check_result.step DESC
         ) AS last
@@ -179,7 +182,24 @@ SELECT
     run.record_sha256,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    run.confirmation_rounds,
+    run.confirmation_reason_code,
+    run.confirmation_reason_message AS confirmation_reason,
+    run.confirmation_looks,
+    (
+        SELECT jsonb_object_agg(
+            check_result.check_name,
+            to_jsonb(check_result) - '{run_id,check_name,step,details,checked_at}'::text[]
+        )
+        FROM check_result
+        WHERE check_result.run_id = run.run_id
+            AND check_result.step = 0
+            AND EXISTS (
+                SELECT FROM check_result AS later
+                WHERE later.run_id = run.run_id AND later.check_name = check_result.check_name AND later.step > 0
+            )
+    ) AS first_checks
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
@@ -206,7 +226,7 @@ COMMENT ON COLUMN run_detail.draws_validated IS 'Draws with a result';
 COMMENT ON COLUMN run_detail.draws_expected IS 'Draws asked for';
 COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case';
 COMMENT ON COLUMN run_detail.rounds_valid IS 'Rounds whose figures may be used';
-COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for';
+COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
 COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"';
 COMMENT ON COLUMN run_detail.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
 COMMENT ON COLUMN run_detail.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
@@ -265,3 +285,8 @@ COMMENT ON COLUMN run_detail.record_sha256 IS 'sha256 of the record file that it
 COMMENT ON COLUMN run_detail.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN run_detail.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN run_detail.run_id IS 'Key of the run in every table';
+COMMENT ON COLUMN run_detail.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
+COMMENT ON COLUMN run_detail.confirmation_reason_code IS 'Word for what is to be confirmed, or why nothing is';
+COMMENT ON COLUMN run_detail.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
+COMMENT ON COLUMN run_detail.confirmation_looks IS 'The figures of the first rounds against the spread of their baselines, as an array of objects; NULL: nobody looked';
+COMMENT ON COLUMN run_detail.first_checks IS 'Checks that judged again with confirmation rounds: what they said of the first rounds alone, by name; NULL: none did';

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from regression.results.gates import GateLine
 from regression.results.history import SHAM
-from regression.results.outcome import FigureLine, RunVerdict
+from regression.results.outcome import CheckLine, FigureLine, RunVerdict
 
 
 def verdict_table(verdict: RunVerdict) -> str:
     """One line a check, the energy figures and the gates that did not pass, then what ran and the verdict."""
-    rows = [("check", "verdict", "reason"), *((n, c.verdict, c.reason) for n, c in verdict.checks.items())]
-    lines = _aligned(rows)
+    checks = [row for name, line in verdict.checks.items() for row in _check(name, line)]
+    lines = _aligned([("check", "verdict", "reason"), *checks])
+    if verdict.confirmation_rounds:
+        lines += ["", f"confirmation: {verdict.confirmation_rounds} rounds: {verdict.confirmation_reason}"]
     if verdict.figures:
         lines += ["", *_aligned([_FIGURE_HEAD, *map(_figure_row, verdict.figures)])]
     if verdict.gates and verdict.energy_trust != "unavailable":
@@ -23,6 +25,14 @@ def verdict_table(verdict: RunVerdict) -> str:
         lines.append(f"kernels: {verdict.variant}, {_ptx_text(verdict.ptx_sha256)}")
     lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
     return "\n".join(lines)
+
+
+def _check(name: str, line: CheckLine) -> list[tuple[str, ...]]:
+    """One row, or both looks: that at the first rounds, and the one that counts."""
+    if line.first is None:
+        return [(name, line.verdict, line.reason)]
+    first = (f"{name}, first rounds", line.first.verdict, line.first.reason)
+    return [first, (f"{name}, all rounds", line.verdict, line.reason)]
 
 
 _FIGURE_HEAD = ("energy of", "figure", "rounds", "median mJ", "sd mJ", "detectable mJ")

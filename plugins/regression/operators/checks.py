@@ -97,13 +97,7 @@ class EnergyDriftOperator(CheckOperator):
 
     def judge(self, connection: Connection, run: Row[Any]) -> list[Finding]:
         """See ``regression.detectors.energy`` and ``regression.detectors.long_term``."""
-        from regression.detectors import judge_energy
-        from regression.results.checks import Finding
-        from regression.results.history import energy_baseline, energy_run
+        from regression.results.energies import energy_findings
         from regression.results.history_checks import energy_history
-        from regression.results.surroundings import beside_changes
 
-        baseline, stored = energy_baseline(connection, run)
-        found = judge_energy(energy_run(connection, run), baseline)
-        found = beside_changes(connection, run, found, stored.run_id if stored else None)
-        return [Finding(found, stored.baseline_id if stored else None), *energy_history(connection, run)]
+        return [*energy_findings(connection, run), *energy_history(connection, run)]

@@ -27,6 +27,7 @@ SIMULATED = "simulated"
 SUBJECT = "candidate"  # what a figure is of when nothing else is said
 SHAM = "idle - idle"  # what interleaved rounds read where nothing runs: for its gate, no energy of anything
 NO_ENERGY = "unavailable"
+LAST_STEP = 1
 EXPLAINED = {"bad_input", "invalid_measurement", "verification_mismatch", "infrastructure_failure"}
 
 
@@ -48,6 +49,12 @@ def find_run(connection: Connection, dag_id: str, dag_run_id: str) -> Row[Any]:
     if found is None:
         raise BadInput("run_not_stored", f"{dag_id}/{dag_run_id}: no such run in the results database")
     return found
+
+
+def rounds_expected(run: Row[Any], step: int) -> int:
+    """Rounds that a run should have in ``step`` and those before."""
+    expected: int = run.rounds_expected
+    return expected if step else expected - (run.confirmation_rounds or 0)
 
 
 def agreement_run(connection: Connection, run: Row[Any]) -> AgreementRun:
@@ -80,16 +87,16 @@ def agreement_baseline(connection: Connection, run: Row[Any]) -> tuple[Agreement
     return AgreementBaseline(name_of(accepted), accepted.manifest_sha256, draws), found
 
 
-def energy_run(connection: Connection, run: Row[Any]) -> EnergyRun:
-    """Rounds of a run as the energy detector takes them."""
+def energy_run(connection: Connection, run: Row[Any], step: int) -> EnergyRun:
+    """Rounds of a run, of ``step`` and those before, as the energy detector takes them."""
     no_counter, gates = None, gates_not_passed(connection, run.run_id)
     if run.device_id is not None and run.energy_trust == NO_ENERGY:
         message = run.energy_trust_reason or f"{run.device_name} has no energy counter"
         no_counter = Problem("ok", "no_energy_counter", message)
     return EnergyRun(
         conditions=conditions_of(connection, run) if run.device_id is not None else None,
-        rounds=_rounds(connection, run.run_id),
-        rounds_expected=run.rounds_expected,
+        rounds=_rounds(connection, run.run_id, step),
+        rounds_expected=rounds_expected(run, step),
         trust=run.energy_trust,
         trust_reason=run.energy_trust_reason,
         counter_reason=no_counter,
@@ -204,7 +211,7 @@ def problem_of(row: Row[Any]) -> Problem | None:
     return Problem(row.outcome, row.reason_code, row.reason_message or row.reason_code)
 
 
-def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
+def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> tuple[RoundEnergy, ...]:
     measured, energy = tables.round_.c, tables.round_energy.c
     figures: dict[tuple[str, int], dict[str, float]] = {}
     for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id, energy.subject != SHAM)):
@@ -212,7 +219,7 @@ def _rounds(connection: Connection, run_id: str) -> tuple[RoundEnergy, ...]:
         figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(
         select(measured.arm, measured.round, measured.valid, measured.adjusted_mj, measured.reason_code)
-        .where(measured.run_id == run_id)
+        .where(measured.run_id == run_id, measured.step <= last_step)
         .order_by(measured.arm, measured.round)
     )
     return tuple(

@@ -84,7 +84,12 @@ check_result = Table(
     metadata,
     required("run_id", UUID(as_uuid=False), "Run", ForeignKey("run.run_id"), primary_key=True),
     required("check_name", Text, "agreement, energy, ...", primary_key=True),
-    required("step", SmallInteger, "0: first look; 1 and later: after confirmation rounds", primary_key=True),
+    required(
+        "step",
+        SmallInteger,
+        "0: the first rounds alone; 1: first and confirmation rounds together; the last one counts",
+        primary_key=True,
+    ),
     required("verdict", Text, "ok, regressed, improved, inconclusive, invalid or unavailable"),
     required("metric", Text, "What was compared"),
     required("unit", Text, "Unit of the figures"),

@@ -160,7 +160,7 @@ def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
     run_id, rounds, telemetry = record.request.run_id, record.rounds, record.telemetry
     return {
         tables.validation: [rows.validation_row(run_id, validation) for validation in record.validations],
-        tables.round_: [rows.round_row(run_id, measured) for measured in rounds],
+        tables.round_: [rows.round_row(run_id, measured, record.confirmation_rounds) for measured in rounds],
         tables.round_energy: [row for r in rounds for row in energy_rows.round_energy_rows(run_id, r)],
         tables.round_trace: [row for r in rounds for row in energy_rows.round_trace_rows(run_id, r)],
         tables.run_energy: energy_rows.run_energy_rows(record),

@@ -24,11 +24,25 @@ OUTCOME_OF_CHECK = {
 
 
 @dataclass(frozen=True)
-class CheckLine:
-    """Verdict of one check and its one-line reason."""
+class Look:
+    """What a check said of the first rounds alone."""
 
     verdict: str
     reason: str
+
+
+@dataclass(frozen=True)
+class CheckLine:
+    """Verdict of one check at its last step and its one-line reason; ``first`` is the first look, if there are two."""
+
+    verdict: str
+    reason: str
+    first: Look | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Verdict and reason, and the first look where there is one."""
+        told = {"verdict": self.verdict, "reason": self.reason}
+        return told | ({"first_look": asdict(self.first)} if self.first else {})
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,8 @@ class RunVerdict:
     """Verdict of a run. ``agreed`` of ``total`` predictions equal the frozen ones; None when none were made.
 
     ``variant`` and ``ptx_sha256`` say which kernels ran (None: no kernels, no PTX). ``gates`` are those that did not
-    pass; ``figures`` are empty where no energy was measured.
+    pass; ``figures`` are empty where no energy was measured. ``confirmation_rounds`` is how many were planned after a
+    look at the first rounds, None where nobody looked; ``confirmation_reason`` says why.
     """
 
     run_id: str
@@ -65,6 +80,8 @@ class RunVerdict:
     energy_trust: str = "unavailable"
     figures: tuple[FigureLine, ...] = ()
     gates: tuple[GateLine, ...] = ()
+    confirmation_rounds: int | None = None
+    confirmation_reason: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``./nightly run --json`` prints as its last line."""
@@ -74,7 +91,7 @@ class RunVerdict:
             "workload": self.workload,
             "device": self.device,
             "verdict": self.verdict,
-            "checks": {name: asdict(line) for name, line in self.checks.items()},
+            "checks": {name: line.as_json() for name, line in self.checks.items()},
             "agreement": {"agreed": self.agreed, "total": self.total},
             "kernel": {"variant": self.variant, "ptx_sha256": self.ptx_sha256},
             "energy": {
@@ -82,6 +99,7 @@ class RunVerdict:
                 "figures": [asdict(figure) for figure in self.figures],
                 "gates_not_passed": [asdict(gate) for gate in self.gates],
             },
+            "confirmation": {"rounds": self.confirmation_rounds, "reason": self.confirmation_reason},
             "exit": self.exit_code,
         }
 
@@ -139,14 +157,19 @@ def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerd
 
 
 def _checks(connection: Connection, run_id: str) -> dict[str, CheckLine]:
-    """Last step of each check of the run."""
+    """Last step of each check of the run, with its first one where there are more."""
     found = tables.check_result.c
     stored = connection.execute(
         select(found.check_name, found.verdict, found.reason)
         .where(found.run_id == run_id)
         .order_by(found.check_name, found.step)
     )
-    return {row.check_name: CheckLine(row.verdict, row.reason) for row in stored}
+    lines: dict[str, CheckLine] = {}
+    for row in stored:
+        before = lines.get(row.check_name)
+        first = (before.first or Look(before.verdict, before.reason)) if before else None
+        lines[row.check_name] = CheckLine(row.verdict, row.reason, first)
+    return lines
 
 
 def _assemble(
@@ -167,6 +190,8 @@ def _assemble(
         energy_trust=run.energy_trust,
         figures=_figures(connection, run.run_id),
         gates=gates_not_passed(connection, run.run_id),
+        confirmation_rounds=run.confirmation_rounds,
+        confirmation_reason=run.confirmation_reason_message,
     )
 
 

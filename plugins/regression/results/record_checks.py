@@ -56,7 +56,7 @@ def _times(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 def _parts(record: RunRecord) -> Iterator[tuple[str, Any]]:
     """Every record within the record, with its field."""
-    for name in ("provision", "verify_sources", "verify_payload"):
+    for name in ("provision", "verify_sources", "verify_payload", "confirmation"):
         part = getattr(record, name)
         if part is not None:
             yield f"$.{name}", part
@@ -98,6 +98,7 @@ def _rules(record: RunRecord) -> Iterator[Rule]:
     yield from _distinct("$.rounds[{}].round", [(measured.arm, measured.round) for measured in record.rounds])
     yield from _distinct("$.telemetry[{}].when", [telemetry.when for telemetry in record.telemetry])
     yield from _distinct("$.gates[{}].where", [(gate.gate, gate.where) for gate in record.gates])
+    yield from _confirmation(record)
     yield from _summary(record)
 
 
@@ -138,6 +139,20 @@ def _round(where: str, measured: RoundRecord) -> Iterator[Rule]:
             yield f"{where}.{name}", value is None or value > 0, "more than 0", value
 
 
+def _confirmation(record: RunRecord) -> Iterator[Rule]:
+    """The plan of the confirmation rounds is that of the request, and there are no other rounds."""
+    plan, first = record.confirmation, record.request.rounds
+    if plan is None:
+        return
+    allowed = list(range(first, first + (record.request.confirm_rounds or 0)))
+    expected = f"none or {first} to {first + len(allowed) - 1}" if allowed else "none"
+    yield "$.confirmation.rounds", plan.rounds in ([], allowed), expected, plan.rounds
+    yield "$.confirmation.reason", plan.reason is not None, "a reason", None
+    for index, measured in enumerate(record.rounds):
+        known = measured.round < first or measured.round in plan.rounds
+        yield f"$.rounds[{index}].round", known, "a round that was asked for or planned", measured.round
+
+
 def _summary(record: RunRecord) -> Iterator[Rule]:
     """Counts over the parts. Medians and spreads are not computed twice: ``gpu_tasks`` alone knows how."""
     summary, ran = record.summary, [v for v in record.validations if v.agreed is not None]
@@ -149,6 +164,6 @@ def _summary(record: RunRecord) -> Iterator[Rule]:
         ("draws_validated", len(ran)),
         ("rounds_valid", sum(measured.valid for measured in record.rounds)),
         ("draws_expected", len(record.request.draws)),
-        ("rounds_expected", record.request.rounds),
+        ("rounds_expected", record.rounds_expected),
     ):
         yield f"$.summary.{name}", getattr(summary, name) == expected, str(expected), getattr(summary, name)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any
 
 from gpu_tasks.records import (
+    ConfirmationRecord,
     DeviceFingerprint,
     EnvironmentFingerprint,
     PayloadIdentity,
@@ -103,8 +105,17 @@ def run_row(record: RunRecord, record_sha256: str) -> Row:
         **summary,
         "inject": request.inject,
         "seed": request.seed,
+        **_confirmation(record.confirmation),
         "provenance": record.provenance,
         "record_sha256": record_sha256,
+    }
+
+
+def _confirmation(plan: ConfirmationRecord | None) -> Row:
+    return {
+        "confirmation_rounds": len(plan.rounds) if plan else None,
+        **reason(plan.reason if plan else None, "confirmation_"),
+        "confirmation_looks": [dataclasses.asdict(look) for look in plan.looks] if plan else None,
     }
 
 
@@ -132,12 +143,13 @@ def validation_row(run_id: str, validation: ValidationRecord) -> Row:
     }
 
 
-def round_row(run_id: str, measured: RoundRecord) -> Row:
+def round_row(run_id: str, measured: RoundRecord, confirmation_rounds: Collection[int] = ()) -> Row:
     """Values of ``round``."""
     fields = dataclasses.asdict(dataclasses.replace(measured, energy=None))
     return {
         "run_id": run_id,
         **{name: fields[name] for name in ROUND_COLUMNS},
+        "step": int(measured.round in confirmation_rounds),
         "outcome": measured.outcome.value,
         **reason(measured.reason),
         **reason(measured.cuda_ms_reason, "cuda_ms_"),

@@ -46,6 +46,7 @@ from regression.results.columns import (
     together,
 )
 from regression.results.common_tables import device, environment, payload, payload_draw, source_state
+from regression.results.confirmation_columns import CONFIRMATION, confirmation_columns
 from regression.results.energy_tables import (
     round_energy,
     round_trace,
@@ -93,7 +94,7 @@ run = Table(
     optional("device_correct", Integer, "Predictions of the device equal to the true label"),
     optional("reference_correct", Integer, "Frozen predictions equal to the true label"),
     optional("all_replays_equal_eager", Boolean, "Whether every replay gave the predictions of the eager run"),
-    required("rounds_expected", Integer, "Measurement rounds asked for"),
+    required("rounds_expected", Integer, "Measurement rounds asked for, and the confirmation rounds that were planned"),
     required("rounds_valid", Integer, "Rounds whose figures may be used"),
     optional("cuda_ms_median", DOUBLE, "Median CUDA-event time a replay over valid rounds, ms"),
     optional("wall_ms_median", DOUBLE, "Median wall time a replay over valid rounds, ms"),
@@ -110,6 +111,7 @@ run = Table(
     ),
     optional("inject", Text, "Effects that the simulated device was told to show; NULL: none"),
     optional("seed", BigInteger, "Seed of what was random in the measurement; NULL where the request has none"),
+    *confirmation_columns(),
     required("provenance", JSONB, "Where the record comes from, when not from a run of this system"),
     optional("verdict", Text, "Verdict of the run; NULL until it was judged"),
     optional("exit_code", SmallInteger, "Exit status that goes with the verdict: 0 to 5"),
@@ -150,6 +152,9 @@ run = Table(
     CheckConstraint("negative_adjusted_rounds BETWEEN 0 AND rounds_valid", name="negative_adjusted_rounds"),
     CheckConstraint("inject IS NULL OR btrim(inject) <> '' AND seed IS NOT NULL", name="inject"),
     CheckConstraint("seed >= 0", name="seed"),
+    together("confirmation", *CONFIRMATION),
+    CheckConstraint("confirmation_rounds BETWEEN 0 AND rounds_expected", name="confirmation_rounds"),
+    json_kind("confirmation_looks", "array"),
     comment="Runs: one row a night, a manual run, a backfill or an imported record",
 )
 
@@ -197,6 +202,9 @@ round_ = Table(
     required("run_id", UUID(as_uuid=False), "Run", ForeignKey("run.run_id"), primary_key=True),
     required("arm", Text, "What was measured, where a run measures more than one kernel", primary_key=True),
     required("round", SmallInteger, "Number of the round, from 0", primary_key=True),
+    required(
+        "step", SmallInteger, "0: first rounds; 1: confirmation rounds, measured because the first ones called for it"
+    ),
     required("protocol", Text, "Measurement protocol"),
     required("outcome", Text, "Class of outcome"),
     *reason_columns(),
@@ -239,6 +247,7 @@ round_ = Table(
     CheckConstraint("NOT valid OR (adjusted_mj IS NULL) = (energy_reason_code IS NOT NULL)", name="energy_reason"),
     CheckConstraint("NOT valid OR least(idle_before_w, idle_after_w, average_power_w) >= 0", name="power"),
     CheckConstraint("round >= 0", name="round"),
+    CheckConstraint("step IN (0, 1)", name="step"),
     CheckConstraint("tick_period_s > 0", name="tick_period_s"),
     CheckConstraint("read_latency_s >= 0", name="read_latency_s"),
     CheckConstraint("num_nulls(counter_j, integrated_j, meters_relative_difference) IN (0, 3)", name="meters"),

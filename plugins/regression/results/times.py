@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, true
+from sqlalchemy import Connection, Row, select, true
 
-from regression.detectors import Problem
+from regression.detectors import CheckVerdict, Problem
 from regression.detectors.time import RoundTime, TimeBaseline, TimeRun, judge_time
 from regression.results import tables
 from regression.results.checks import Finding
@@ -16,8 +16,10 @@ from regression.results.history import (
     conditions_of,
     name_of,
     problem_of,
+    rounds_expected,
     run_by_id,
 )
+from regression.results.steps import findings_by_step
 from regression.results.surroundings import beside_changes
 
 WITH_GPU_TIME = ("cuda", "simulated")
@@ -30,22 +32,20 @@ def time_findings(connection: Connection, run: Row[Any]) -> list[Finding]:
     What else changed is said beside a change.
     """
     baseline, stored = time_baseline(connection, run)
-    last = connection.execute(select(func.max(tables.round_.c.step)).where(tables.round_.c.run_id == run.run_id))
-    found = []
-    for step in range((last.scalar_one() or 0) + 1):
-        verdict = judge_time(time_run(connection, run, step), baseline)
-        verdict = beside_changes(connection, run, verdict, stored.run_id if stored else None)
-        found.append(Finding(verdict, stored.baseline_id if stored else None, step))
-    return found
+
+    def judge(step: int) -> CheckVerdict:
+        found = judge_time(time_run(connection, run, step), baseline)
+        return beside_changes(connection, run, found, stored.run_id if stored else None)
+
+    return findings_by_step(connection, run, stored.baseline_id if stored else None, judge)
 
 
 def time_run(connection: Connection, run: Row[Any], step: int) -> TimeRun:
     """Rounds of a run, of that step and those before, as the time detector takes them."""
-    planned = 0 if step else run.confirmation_rounds or 0
     return TimeRun(
         conditions=conditions_of(connection, run) if run.device_id is not None else None,
         rounds=_rounds(connection, run.run_id, step),
-        rounds_expected=run.rounds_expected - planned,
+        rounds_expected=rounds_expected(run, step),
         no_gpu_time=no_gpu_time(run),
         problem=problem_of(run),
     )

@@ -19,12 +19,13 @@ from gpu_tasks.records import (
     run_id_for,
     write_record,
 )
-from regression.detectors import CheckVerdict, Verdict, judge_agreement, judge_energy
+from regression.detectors import CheckVerdict, Verdict, judge_agreement
 from regression.nights.folder import Night
 from regression.nights.tasks import run_record_of
 from regression.results import history
 from regression.results.baselines import accept_baseline, ensure_first_baseline
-from regression.results.checks import store_check
+from regression.results.checks import Finding, last_findings, store_check, store_findings
+from regression.results.energies import energy_findings
 from regression.results.loading import load_run
 from regression.results.outcome import run_outcome, run_verdict, settle_verdict
 from tests.integration.regression.databases import Database
@@ -60,14 +61,13 @@ def judge(database: Database, record: RunRecord) -> dict[str, CheckVerdict]:
     with database.writer.begin() as connection:
         run = history.find_run(connection, "nightly_qda", record.request.dag_run_id)
         agreement, agreement_of = history.agreement_baseline(connection, run)
-        energy, energy_of = history.energy_baseline(connection, run)
+        verdict = judge_agreement(history.agreement_run(connection, run), agreement)
         found = [
-            (judge_agreement(history.agreement_run(connection, run), agreement), agreement_of),
-            (judge_energy(history.energy_run(connection, run), energy), energy_of),
+            Finding(verdict, agreement_of.baseline_id if agreement_of else None),
+            *energy_findings(connection, run),
         ]
-        for verdict, baseline in found:
-            store_check(connection, run.run_id, verdict, baseline.baseline_id if baseline else None, 0)
-        return {verdict.check: verdict for verdict, _ in found}
+        store_findings(connection, run.run_id, found)
+        return {finding.verdict.check: finding.verdict for finding in last_findings(found)}
 
 
 def settle(database: Database, name: str, expected: tuple[str, ...] = ("agreement", "energy")) -> dict[str, object]:
@@ -102,6 +102,7 @@ def test_a_run_like_its_baseline_is_ok_and_the_json_is_the_contract(database: Da
         "agreement": {"agreed": 11000, "total": 11000},
         "kernel": {"variant": "original", "ptx_sha256": digest("ptx")},
         "energy": {"trust": "verified", "figures": [], "gates_not_passed": []},
+        "confirmation": {"rounds": None, "reason": None},
         "exit": 0,
     }
 
@@ -157,7 +158,8 @@ def test_a_repeated_check_replaces_its_step_and_later_steps_decide(database: Dat
             store_check(connection, run_id, CheckVerdict("energy", verdict, "m", "mJ", "c", "r"), None, step)
         stored = connection.execute(text("SELECT step, verdict FROM check_result ORDER BY step")).all()
     assert stored == [(0, "regressed"), (1, "ok")]
-    assert settle(database, "tonight", ())["checks"] == {"energy": {"verdict": "ok", "reason": "r"}}
+    told = {"verdict": "ok", "reason": "r", "first_look": {"verdict": "regressed", "reason": "r"}}
+    assert settle(database, "tonight", ())["checks"] == {"energy": told}
 
 
 def test_worst_of_outcome_and_checks() -> None:

@@ -78,6 +78,7 @@ UPDATES = {
     "round_reason_check": "valid = false",
     "round_repeats_check": "repeats = 0",
     "round_round_check": "round = -1 WHERE round = 0",
+    "round_step_check": "step = 2",
     "round_tick_period_s_check": "tick_period_s = 0",
     "round_trace_error_check": "error_code = 'x'",
     "round_trace_period_s_check": "period_s = 0",
@@ -88,6 +89,15 @@ UPDATES = {
     "run_adjusted_mj_sample_sd_check": "adjusted_mj_sample_sd = -1",
     "run_agreed_check": "agreed = NULL",
     "run_completed_at_check": "completed_at = started_at - interval '1 s'",
+    "run_confirmation_check": "confirmation_rounds = 0",
+    "run_confirmation_looks_array_check": (
+        "confirmation_rounds = 0, confirmation_reason_code = 'x', confirmation_reason_message = 'x', "
+        "confirmation_looks = '{}'"
+    ),
+    "run_confirmation_rounds_check": (
+        "confirmation_rounds = rounds_expected + 1, confirmation_reason_code = 'x', "
+        "confirmation_reason_message = 'x', confirmation_looks = '[]'"
+    ),
     "run_dag_id_dag_run_id_key": "dag_run_id = 'the same'",
     "run_device_correct_check": "device_correct = total + 1",
     "run_draws_validated_check": "draws_validated = draws_expected + 1",
