@@ -17,12 +17,19 @@ from gpu_tasks.energy.trace import largest_gap_s, read_samples
 from gpu_tasks.records import GATES, GateResult, Reason, ReferenceLoad, RoundRecord, TelemetryRecord
 
 METERS_AGREE_WITHIN = 0.03
+ABOVE_IDLE_WITHIN, ABOVE_IDLE_W = 0.05, 0.2
+"""Energy above idle by either meter: what a meter shows too much of idle power is not seen while the GPU works. Less
+power than this is the noise of the sampled one."""
+
 SHAM_SHARE = 0.05
 ROUND_SPREAD = 0.10
 FEWEST_ROUNDS = 3
 LONGEST_GAP_S = 0.5
 LOADS_AGREE_WITHIN = 0.10
 LOW_DUTY_SHARE = (0.8, 3.0)
+MOST = 1e6
+"""Of a ratio to what may be nothing: larger ones are no larger."""
+
 JOULES = "J per 10^12 operations"
 
 
@@ -81,7 +88,8 @@ def run_gates(
     for missing in [moment for moment in ("before", "after") if moment not in moments]:
         reason = Reason("gate_not_made", f"reference load: not measured {missing} the rounds")
         found.append(GateResult("reference_load", missing, None, None, JOULES, None, None, reason))
-    found += [_meters(valid), _sham(valid), _spread(valid), _sampling(valid), _exclusive(valid), _output(rounds)]
+    found += [_meters(valid), _sham(valid), _spread(valid), _sampling(telemetry, valid)]
+    found += [_exclusive(telemetry, valid), _output(rounds)]
     found.append(same_conditions(telemetry, valid))
     return sorted(found, key=lambda gate: GATES.index(gate.gate))
 
@@ -99,11 +107,11 @@ def unchecked(gates: Sequence[GateResult]) -> list[GateResult]:
 def _loads_agree(loads: Sequence[ReferenceLoad]) -> GateResult:
     """The reference load before the rounds against the one after: what moves in between moved in the rounds too."""
     values = [load.joules_per_1e12_operations for load in loads]
-    apart = abs(values[-1] / values[0] - 1) if values[0] else 1e6
+    apart = abs(values[-1] / values[0] - 1) if values[0] else MOST
     limit = LOADS_AGREE_WITHIN
     message = f"reference load before and after: expected to agree within {limit:.0%}, found {apart:.1%} apart"
     return _judged(
-        "reference_load", min(apart, 1e6), "ratio - 1", (0.0, limit), Reason("reference_loads_apart", message)
+        "reference_load", min(apart, MOST), "ratio - 1", (0.0, limit), Reason("reference_loads_apart", message)
     )
 
 
@@ -114,8 +122,27 @@ def _meters(rounds: Sequence[RoundRecord]) -> GateResult:
         return _not_made("meters_agree", "ratio - 1", missing)
     worst = max((m.relative_difference for m in compared), key=abs)
     limit = METERS_AGREE_WITHIN
+    apart = max((found for r in rounds if (found := _above_idle_apart(r)) is not None), key=abs, default=0.0)
+    if abs(worst) <= limit and abs(apart) > ABOVE_IDLE_WITHIN:
+        message = f"energy above idle by counter and by sampled power: expected to agree within {ABOVE_IDLE_WITHIN:.0%}"
+        reason = Reason("meters_disagree", f"{message}, found {apart:+.2%}: one of them is wrong near idle")
+        bounds = (-ABOVE_IDLE_WITHIN, ABOVE_IDLE_WITHIN)
+        return _judged("meters_agree", apart, "ratio - 1", bounds, reason)
     message = f"counter and sampled power: expected to agree within {limit:.0%}, found {worst:+.2%}"
     return _judged("meters_agree", worst, "ratio - 1", (-limit, limit), Reason("meters_disagree", message))
+
+
+def _above_idle_apart(record: RoundRecord) -> float | None:
+    """How far the sampled power's energy above idle is from the aligned figure; null where there is nothing to see."""
+    energy, start, end = record.energy, record.measurement_start, record.measurement_end
+    sampled_mj = energy.meters.power_integral_mj if energy and energy.meters else None
+    figure = next((f for f in energy.figures if f.figure == "aligned"), None) if energy else None
+    if sampled_mj is None or figure is None or start is None or end is None or not record.repeats:
+        return None
+    watts = (sampled_mj - figure.adjusted_mj) * record.repeats / 1000 / (end.time_s - start.time_s)
+    if abs(watts) <= ABOVE_IDLE_W:
+        return 0.0
+    return max(-MOST, min(sampled_mj / figure.adjusted_mj - 1, MOST)) if figure.adjusted_mj else MOST
 
 
 def _sham(rounds: Sequence[RoundRecord]) -> GateResult:
@@ -125,7 +152,7 @@ def _sham(rounds: Sequence[RoundRecord]) -> GateResult:
         return _not_made("sham_window", "ratio", "no valid round has a window without work")
     median = statistics.median(adjusted)
     share = max(map(abs, shams)) / abs(median) if median else float("inf")
-    shown = min(share, 1e6)
+    shown = min(share, MOST)
     message = f"a window without work: expected at most {SHAM_SHARE:.0%} of the task's energy, found {shown:.1%}"
     return _judged("sham_window", shown, "ratio", (0.0, SHAM_SHARE), Reason("sham_window_not_empty", message))
 
@@ -145,16 +172,18 @@ def _spread(rounds: Sequence[RoundRecord]) -> GateResult:
         missing = f"{len(adjusted)} valid rounds have an energy, {FEWEST_ROUNDS} are needed for a spread"
         return _not_made("round_spread", "ratio", missing)
     median = statistics.median(adjusted)
-    spread = min((max(adjusted) - min(adjusted)) / abs(median), 1e6) if median else 1e6
+    spread = min((max(adjusted) - min(adjusted)) / abs(median), MOST) if median else MOST
     message = f"rounds: expected a spread of at most {ROUND_SPREAD:.0%} of the median, found {spread:.1%}"
     return _judged("round_spread", spread, "ratio", (0.0, ROUND_SPREAD), Reason("rounds_spread", message))
 
 
-def _sampling(rounds: Sequence[RoundRecord]) -> GateResult:
+def _sampling(telemetry: Sequence[TelemetryRecord], rounds: Sequence[RoundRecord]) -> GateResult:
+    """Gaps in the rounds, and errors of the sampler (an Xid error is one) beside the known load as well."""
     sampled = [(r.energy.trace, span_s(r.energy)) for r in rounds if r.energy and r.energy.trace]
     if not rounds or len(sampled) < len(rounds):
         return _not_made("sampling", "s", f"power was sampled in {len(sampled)} of {len(rounds)} valid rounds")
-    error = next((trace.error for trace, _ in sampled if trace.error), None)
+    traces = [*(record.trace for record in telemetry if record.trace), *(trace for trace, _ in sampled)]
+    error = next((trace.error for trace in traces if trace.error), None)
     if error:
         return GateResult("sampling", "run", False, None, "s", 0.0, LONGEST_GAP_S, error)
     gap = max(largest_gap_s(read_samples(trace), *span) for trace, span in sampled)
@@ -162,12 +191,20 @@ def _sampling(rounds: Sequence[RoundRecord]) -> GateResult:
     return _judged("sampling", gap, "s", (0.0, LONGEST_GAP_S), Reason("sampling_gap", message))
 
 
-def _exclusive(rounds: Sequence[RoundRecord]) -> GateResult:
+def _exclusive(telemetry: Sequence[TelemetryRecord], rounds: Sequence[RoundRecord]) -> GateResult:
+    """Processes before and after each round and each look at the known load, and those in between beside the load.
+
+    One that came and went within a round makes that round invalid; a look at the load has nobody to say so but this.
+    """
     states = [state for r in rounds if r.energy for state in (r.energy.state_before, r.energy.state_after)]
-    seen = [state.processes for state in states if state.processes is not None]
-    if not states or len(seen) < len(states):
+    if not states:
+        return _not_made("exclusive", "processes", "no valid round has an energy")
+    states += [state for t in telemetry for state in (t.state_before, t.state_after) if state is not None]
+    seen = [len(state.processes) for state in states if state.processes is not None]
+    if len(seen) < len(states):
         return _not_made("exclusive", "processes", "the processes on the GPU could not be listed")
-    others = max(0, max(len(processes) for processes in seen) - 1)
+    samples = [sample for t in telemetry if t.trace for sample in read_samples(t.trace)]
+    others = max(0, max([*seen, *(sample.processes for sample in samples if sample.processes is not None)]) - 1)
     message = f"processes on the GPU beside the measuring one: expected 0, found {others}"
     return _judged("exclusive", float(others), "processes", (0.0, 0.0), Reason("other_process", message))
 

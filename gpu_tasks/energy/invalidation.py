@@ -185,9 +185,15 @@ def _settings(before: GpuState, after: GpuState, working: Sequence[Sample]) -> l
 
 
 def _processes(before: GpuState, after: GpuState, samples: Sequence[Sample]) -> list[Reason]:
-    """A process that is there after the round and was not before, or in between more of them than before."""
+    """A process beside the own one from the start of the round, at its end a new one, or in between more than before.
+
+    The preflight has found this process alone; one that came while it warmed up is there before the round.
+    """
     if before.processes is None:
         return []
+    if len(before.processes) > 1:
+        message = f"processes: expected this one alone, found {len(before.processes)} before the round"
+        return [Reason("new_process", message)]
     known = {process.pid for process in before.processes}
     fresh = [str(process.pid) for process in after.processes or [] if process.pid not in known]
     if fresh:

@@ -17,8 +17,10 @@ from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL
 from gpu_tasks.energy.invalidation import invalid_reasons, window_reasons
 from gpu_tasks.energy.preflight import refuse_unfit
 from gpu_tasks.energy.protocols import PLANS, Replay, Say
+from gpu_tasks.energy.soundness import unsound_reasons
 from gpu_tasks.energy.trace import read_samples
 from gpu_tasks.energy.uncertainty import edge_time_s
+from gpu_tasks.energy.windows import LONGEST_WORK_S, check_repeats
 from gpu_tasks.records import (
     CounterEdge,
     CounterReading,
@@ -117,6 +119,7 @@ class _Measured:
         """A round of the classic or the audited plan; the first ones have a sham window after them."""
         bench, plan = self._bench, PLANS[self._blank.protocol]
         repeats = self._blank.repeats or math.ceil(plan.active_s / self._replay_s)
+        check_repeats(repeats, self._replay_s, LONGEST_WORK_S)
         plan = dataclasses.replace(plan, active_s=repeats * self._replay_s)
         found = protocols.follow(
             plan,
@@ -210,6 +213,7 @@ def _judged(
         tick_period_s=energy.tick_period_s,
     )
     reasons += _window_reasons(record, energy)
+    reasons += unsound_reasons(record, energy, samples)
     if energy.trace.error is not None:
         reasons.append(energy.trace.error)
     if wrong_output is not None:

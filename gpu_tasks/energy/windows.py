@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from gpu_tasks.devices.base import Device
 from gpu_tasks.energy.instruments import Clock
-from gpu_tasks.records import Reason, WindowEdge
+from gpu_tasks.records import BadInput, Reason, WindowEdge
 
 CALIBRATION_S = 0.05
 ACTIVE_S = 0.5
 """Active window on a CPU device: long against scheduler ticks of a few ms, short enough for seven rounds a night."""
 
 FEWEST_REPEATS = 10
+
+LONGEST_WORK_S = 3600.0
+"""Of one round that is sampled: a longer one has more samples than a record can hold, and says no more."""
+
+LONGEST_S = 604800.0
+"""Of one that is not: a week, which nobody means."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,13 @@ def seconds_per_replay(device: Device) -> float:
 def default_repeats(replay_s: float) -> int:
     """Replays that fill ``ACTIVE_S``, at least ``FEWEST_REPEATS``."""
     return max(FEWEST_REPEATS, math.ceil(ACTIVE_S / replay_s))
+
+
+def check_repeats(repeats: int, replay_s: float, longest_s: float) -> None:
+    """Raise ``BadInput`` (``bad_repeats``) for more replays than fit into ``longest_s``."""
+    if repeats > longest_s / replay_s:
+        expected = f"at most {math.floor(longest_s / replay_s)}, which take {longest_s:.0f} s"
+        raise BadInput("bad_repeats", f"--repeats: expected {expected}, found {repeats}")
 
 
 def active_window(device: Device, repeats: int) -> ActiveWindow:

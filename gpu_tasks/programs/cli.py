@@ -98,7 +98,7 @@ def _add_common(parser: argparse.ArgumentParser, *, payload: bool = False, devic
         parser.add_argument(
             "--power-limit",
             type=float,
-            default=os.environ.get("NIGHTLY_POWER_LIMIT_W"),
+            default=os.environ.get("NIGHTLY_POWER_LIMIT_W") or None,
             metavar="W",
             help="refuse to measure energy under another power limit (default: NIGHTLY_POWER_LIMIT_W, else any)",
         )
@@ -170,7 +170,7 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--sm-clock-floor",
         type=float,
-        default=os.environ.get("NIGHTLY_SM_CLOCK_FLOOR_MHZ"),
+        default=os.environ.get("NIGHTLY_SM_CLOCK_FLOOR_MHZ") or None,
         metavar="MHZ",
         help="a round that works at a lower SM clock is invalid (default: NIGHTLY_SM_CLOCK_FLOOR_MHZ, else any)",
     )

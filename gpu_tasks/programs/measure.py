@@ -13,9 +13,10 @@ import numpy as np
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.registry import KernelChoice, open_device
 from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
-from gpu_tasks.energy.windows import active_window, default_repeats, seconds_per_replay
+from gpu_tasks.energy.windows import LONGEST_S, active_window, check_repeats, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.attempts import repeated
+from gpu_tasks.programs.bounds import MOST_ROUND, check_blocks, check_limits, check_telemetry
 from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.simulation_choice import simulation
@@ -93,12 +94,12 @@ def _wrong_output(devices: list[Device], draw: Draw) -> Reason | None:
 
 
 def _check(arguments: Namespace) -> None:
-    if arguments.round < 0:
-        raise BadInput("bad_round", f"--round: expected 0 or more, found {arguments.round}")
+    check_limits(arguments)
+    if not 0 <= arguments.round <= MOST_ROUND:
+        raise BadInput("bad_round", f"--round: expected 0 to {MOST_ROUND}, found {arguments.round}")
     if arguments.repeats is not None and arguments.repeats < 1:
         raise BadInput("bad_repeats", f"--repeats: expected 1 or more, found {arguments.repeats}")
-    if arguments.blocks < 1:
-        raise BadInput("bad_blocks", f"--blocks: expected 1 or more, found {arguments.blocks}")
+    check_blocks(arguments.blocks)
     if arguments.protocol not in (None, *PROTOCOLS):
         raise BadInput(
             "unknown_protocol", f"--protocol: expected one of {', '.join(PROTOCOLS)}, found {arguments.protocol!r}"
@@ -111,7 +112,9 @@ def _telemetry(path: Path | None) -> TelemetryRecord | None:
     """What was learnt of the counter before the rounds; a failed or missing record is no reason not to measure."""
     if path is None or not path.exists():
         return None
-    return read_record(path, TelemetryRecord)
+    record = read_record(path, TelemetryRecord)
+    check_telemetry(record, path)
+    return record
 
 
 def _with_energy(arguments: Namespace, bench: Bench, after: Callable[[], Reason | None]) -> RoundRecord:
@@ -127,6 +130,7 @@ def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Re
         raise BadInput("protocol_needs_energy", message)
     replay_s = seconds_per_replay(device)
     repeats = arguments.repeats or default_repeats(replay_s)
+    check_repeats(repeats, replay_s, LONGEST_S)
     if repeats * replay_s > ANNOUNCED_S:
         progress(f"round {arguments.round}: {repeats} replays, about {repeats * replay_s:.0f} s")
     window = active_window(device, repeats)

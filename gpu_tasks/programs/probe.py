@@ -20,6 +20,7 @@ from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.attempts import repeated
+from gpu_tasks.programs.bounds import check_blocks, check_limits
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.plot import plot_probe
@@ -78,8 +79,8 @@ def _check(arguments: Namespace) -> None:
     if not FEWEST_ROUNDS <= arguments.rounds <= MOST_ROUNDS:
         expected = f"{FEWEST_ROUNDS} to {MOST_ROUNDS}"
         raise BadInput("bad_rounds", f"--rounds: expected {expected}, found {arguments.rounds}")
-    if arguments.blocks < 1:
-        raise BadInput("bad_blocks", f"--blocks: expected 1 or more, found {arguments.blocks}")
+    check_limits(arguments)
+    check_blocks(arguments.blocks)
 
 
 def _conditions(device: Device, instruments: Instruments, found: Probe) -> Conditions:

@@ -81,7 +81,7 @@ def _deliver(program: str, record: Any, arguments: Namespace) -> int:
     except OSError as error:
         outcome = Outcome.INFRASTRUCTURE_FAILURE
         complain(program, outcome, Reason("record_not_written", f"{arguments.out or 'standard output'}: {error}"))
-    except (Interrupted, KeyboardInterrupt) as error:
+    except BaseException as error:  # whatever it is, it is not the status of a regression
         outcome, reason = _classify(error)
         complain(program, outcome, reason)
     return outcome.exit_code

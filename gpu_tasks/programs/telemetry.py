@@ -10,6 +10,7 @@ from gpu_tasks.devices.registry import open_device
 from gpu_tasks.energy.gates import failed
 from gpu_tasks.energy.telemetry import as_fields, look
 from gpu_tasks.programs.attempts import repeated
+from gpu_tasks.programs.bounds import check_limits
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.simulation_choice import simulation
@@ -19,6 +20,7 @@ from gpu_tasks.workloads.registry import get_workload
 
 def run(arguments: Namespace) -> TelemetryRecord:
     """Look at the device's sensor; a device without energy says so and has nothing to judge."""
+    check_limits(arguments)
     bands = read_record(arguments.request, RunRequest).reference_bands if arguments.request else {}
     workload = get_workload(arguments.workload)
     made_up = simulation(arguments, f"telemetry-{arguments.when}")

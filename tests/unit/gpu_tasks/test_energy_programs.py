@@ -57,6 +57,15 @@ def test_probe_as_json_finds_what_the_board_was_made_with() -> None:
         (("telemetry", *SIMULATED, "--when", "before", "--request", "nowhere.json"), "record_unreadable", 2),
         (("measure", *SIMULATED, "--round", "1", "--telemetry", "/dev/null"), "record_unreadable", 2),
         (("plot", "nowhere.json", "--out", "x.svg"), "record_unreadable", 2),
+        (("measure", *SIMULATED, "--round", "10000"), "bad_round", 2),
+        (("measure", *SIMULATED, "--round", "1", "--repeats", "1" + 400 * "0"), "bad_repeats", 2),
+        (("measure", "--device", "emulated", "--round", "1", "--repeats", "1" + 400 * "0"), "bad_repeats", 2),
+        (("measure", *SIMULATED, "--round", "1", "--sm-clock-floor", "nan"), "bad_limit", 2),
+        (("measure", *SIMULATED, "--round", "1", "--sm-clock-floor", "-1"), "bad_limit", 2),
+        (("measure", *SIMULATED, "--round", "1", "--power-limit", "nan"), "bad_limit", 2),
+        (("telemetry", *SIMULATED, "--when", "before", "--power-limit", "inf"), "bad_limit", 2),
+        (("probe", *SIMULATED, "--power-limit", "0"), "bad_limit", 2),
+        (("probe", *SIMULATED, "--blocks", "101"), "bad_blocks", 2),
     ],
 )
 def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: str, status: int) -> None:
@@ -96,6 +105,41 @@ def test_work_that_is_shorter_than_a_tick_is_no_measurement(tmp_path: Path) -> N
         if record.reason.code == "counter_unchanged":
             return
     raise AssertionError(record.reason)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tick_period_s", 1e6),  # each plain reading would wait for up to that long
+        ("tick_period_s", -0.1),
+        ("tick_period_s", 1e-300),
+        ("kind", "round"),
+        ("wander.walk_w_per_sqrt_s", -1.0),
+        ("wander.walk_w_per_sqrt_s", 1e300),
+        ("wander.degrees_of_freedom", 0.0),
+    ],
+)
+def test_what_no_counter_can_have_taught_is_refused(tmp_path: Path, field: str, value: object) -> None:
+    before, out = tmp_path / "telemetry-before.json", tmp_path / "r.json"
+    record = simulated_night().telemetry[0]
+    assert record.wander is not None
+    name = field.removeprefix("wander.")
+    if name == field:
+        record = dataclasses.replace(record, **{name: value})  # type: ignore[arg-type]
+    else:
+        record = dataclasses.replace(record, wander=dataclasses.replace(record.wander, **{name: value}))  # type: ignore[arg-type]
+    write_record(record, before)
+    assert main(["measure", *SIMULATED, "--round", "1", "--telemetry", str(before), "--out", str(out)]) == 2
+    found = read_record(out, RoundRecord)
+    assert found.reason is not None
+    assert found.reason.code == "bad_telemetry"
+    assert f"$.{field}: expected" in found.reason.message
+
+
+def test_a_limit_that_is_set_to_nothing_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("NIGHTLY_POWER_LIMIT_W", "NIGHTLY_SM_CLOCK_FLOOR_MHZ"):
+        monkeypatch.setenv(name, "")
+    assert main(["measure", *SIMULATED, "--round", "1", "--out", str(tmp_path / "r.json")]) == 0
 
 
 def test_what_another_board_taught_is_not_used(tmp_path: Path) -> None:

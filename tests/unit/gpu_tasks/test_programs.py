@@ -240,6 +240,15 @@ def test_a_record_that_cannot_be_written(tmp_path: Path) -> None:
     assert "record_not_written" in complaint(result)
 
 
+@pytest.mark.parametrize("where", ["/dev/full", "folder"])
+def test_where_no_record_can_be_is_bad_input_and_not_the_status_of_a_regression(tmp_path: Path, where: str) -> None:
+    (tmp_path / "folder").mkdir()
+    result = program("provision", "--out", tmp_path / where)
+    assert result.returncode == 2
+    assert ": bad_input: not_a_file: " in complaint(result)
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize(("number", "word"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "the keyboard")])
 def test_a_signal_ends_a_round_with_a_record(tmp_path: Path, number: signal.Signals, word: str) -> None:
     arguments = ["measure", "--round", "0", "--repeats", "1000000", "--out", str(tmp_path / "r.json")]

@@ -8,9 +8,19 @@ import pytest
 
 from gpu_tasks.energy.bands import band_for
 from gpu_tasks.energy.conditions import same_conditions
+from gpu_tasks.energy.derive import with_figures
 from gpu_tasks.energy.gates import failed, reference_gate, run_gates, unchecked
-from gpu_tasks.energy.trace import HEADER
-from gpu_tasks.records import GATES, GateResult, GpuProcess, Reason, ReferenceLoad, RoundRecord, RunRecord
+from gpu_tasks.energy.trace import HEADER, csv_text, read_samples
+from gpu_tasks.records import (
+    GATES,
+    GateResult,
+    GpuProcess,
+    Reason,
+    ReferenceLoad,
+    RoundRecord,
+    RunRecord,
+    TelemetryRecord,
+)
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
 A100 = "NVIDIA A100-SXM4-40GB"
@@ -158,6 +168,62 @@ def test_another_process(run: RunRecord) -> None:
     assert gate(run, "exclusive", [with_energy(first, state_after=state)]).passed is False
     hidden = dataclasses.replace(state, processes=None)
     assert gate(run, "exclusive", [with_energy(first, state_after=hidden)]).passed is None
+
+
+def test_another_process_beside_the_known_load(run: RunRecord) -> None:
+    """It costs energy there too: what a replay costs in units of the load would be too little."""
+    before, after = run.telemetry
+    assert before.state_after is not None
+    assert before.state_after.processes is not None
+    assert before.trace is not None
+
+    def exclusive(changed: TelemetryRecord) -> bool | None:
+        found = run_gates([changed, after], run.rounds, A100, {})
+        return next(g.passed for g in found if g.gate == "exclusive")
+
+    more = [*before.state_after.processes, GpuProcess(4711, None)]
+    state = dataclasses.replace(before.state_after, processes=more)
+    assert exclusive(before) is True
+    assert exclusive(dataclasses.replace(before, state_after=state)) is False
+    assert exclusive(dataclasses.replace(before, state_after=dataclasses.replace(state, processes=None))) is None
+    samples = read_samples(before.trace)
+    assert samples[0].processes == 1
+    passing = [dataclasses.replace(samples[0], processes=2), *samples[1:]]
+    trace = dataclasses.replace(before.trace, csv=csv_text(passing))
+    assert exclusive(dataclasses.replace(before, trace=trace)) is False
+
+
+def test_an_error_of_the_driver_beside_the_known_load(run: RunRecord) -> None:
+    before, after = run.telemetry
+    assert before.trace is not None
+    broken = dataclasses.replace(before.trace, error=Reason("xid", "Xid 74"))
+    found = run_gates([dataclasses.replace(before, trace=broken), after], run.rounds, A100, {})
+    assert [(g.gate, g.reason) for g in failed(found)] == [("sampling", Reason("xid", "Xid 74"))]
+
+
+@pytest.mark.parametrize("protocol", ["audited", "classic"])
+def test_a_meter_that_is_wrong_while_the_gpu_idles(protocol: str) -> None:
+    """A counter that misses a second of an idle window: while the GPU works both meters agree to the last bit."""
+    run = simulated_night(protocol=protocol)
+    assert gate(run, "meters_agree", run.rounds).passed is True
+    record = run.rounds[0]
+    assert record.energy is not None
+    assert record.energy.aligned is not None
+    aligned = record.energy.aligned
+    *edges, last = aligned.idle_before
+    lacking = [*(dataclasses.replace(e, energy_mj=e.energy_mj + 38_600) for e in edges), last]
+    energy = dataclasses.replace(record.energy, aligned=dataclasses.replace(aligned, idle_before=lacking))
+    wrong = with_figures(dataclasses.replace(record, energy=energy))
+    assert wrong.energy is not None
+    assert record.energy.meters is not None
+    assert wrong.energy.meters == record.energy.meters
+    found = gate(run, "meters_agree", [wrong, *run.rounds[1:]])
+    assert found.passed is False
+    assert found.value is not None
+    assert found.value < -0.05
+    assert (found.low, found.high) == (-0.05, 0.05)
+    assert found.reason is not None
+    assert "energy above idle by counter and by sampled power" in found.reason.message
 
 
 def test_wrong_output_fails_though_its_round_is_invalid(run: RunRecord) -> None:

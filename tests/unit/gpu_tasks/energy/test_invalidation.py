@@ -262,9 +262,14 @@ def test_what_is_not_known_before_or_after_is_not_compared(field: str) -> None:
     assert codes(before=dataclasses.replace(BEFORE, **{field: None})) == []
 
 
-def test_a_process_that_ended_or_uses_other_memory_is_no_new_one() -> None:
+def test_a_process_that_uses_other_memory_is_no_new_one() -> None:
+    assert codes(after=dataclasses.replace(AFTER, processes=[GpuProcess(1285, 999)])) == []
+
+
+def test_a_process_that_came_between_the_preflight_and_the_round_invalidates_though_it_ended() -> None:
     before = dataclasses.replace(BEFORE, processes=[GpuProcess(1285, 1), GpuProcess(7, None)])
-    assert codes(before, dataclasses.replace(AFTER, processes=[GpuProcess(1285, 999)])) == []
+    for after in ([GpuProcess(1285, 1)], [GpuProcess(1285, 1), GpuProcess(7, None)]):
+        assert codes(before, dataclasses.replace(AFTER, processes=after)) == ["new_process"]
 
 
 def test_a_process_that_came_and_went_is_in_the_samples_and_invalidates() -> None:
@@ -276,8 +281,6 @@ def test_a_process_that_came_and_went_is_in_the_samples_and_invalidates() -> Non
     assert codes(samples=samples) == ["new_process"]
     (reason,) = invalid_reasons(BEFORE, AFTER, samples, READINGS, active=WORK)
     assert reason.message == "processes: expected 1 all through, found 2 in between"
-    two = dataclasses.replace(BEFORE, processes=[GpuProcess(1285, 1), GpuProcess(7, None)])
-    assert codes(before=two, samples=samples) == []
     assert codes(before=dataclasses.replace(BEFORE, processes=None), samples=samples) == []
     assert codes(after=dataclasses.replace(AFTER, processes=None), samples=samples) == ["new_process"]
 
