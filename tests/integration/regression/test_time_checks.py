@@ -15,6 +15,7 @@ from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import INVALID, SIMULATED_GPU, STATE, energy, energy_round
 from tests.integration.regression.example_records import CPU, GPU, OTHER_GPU, digest, payload, run_record
 from tests.integration.regression.many_nights import MS, accept, night, store, stored_run
+from tests.integration.regression.test_confirmation_rows import plan
 
 
 def judged(database: Database, record: RunRecord) -> list[Finding]:
@@ -134,3 +135,32 @@ def test_what_else_changed_is_said_beside_a_slower_run(database: Database) -> No
     assert found.reason.endswith(f"; the kernel is another one than the baseline's; also changed: {changes}")
     same = verdict(database, replace(slower, rounds=night(2).rounds, request=night(2).request))
     assert "also changed" not in same.reason
+
+
+@pytest.mark.parametrize(
+    ("more", "verdicts", "begins"),
+    [
+        ([], [Verdict.REGRESSED], "CUDA time 0.01722 ms a replay (median of 7 of 7 rounds)"),
+        ([1.0] * 14, [Verdict.REGRESSED, Verdict.OK], "first 7 rounds: above; with 14 confirmation rounds: within"),
+        ([1.05] * 7, [Verdict.REGRESSED] * 2, "first 7 rounds: above; with 7 confirmation rounds: above"),
+    ],
+)
+def test_first_rounds_are_judged_alone_and_then_with_the_confirmation_rounds(
+    database: Database, more: list[float], verdicts: list[Verdict], begins: str
+) -> None:
+    base(database)
+    slower = night(1, ms=1.05 * MS)
+    further = [energy_round(7 + n, cuda_ms=MS * factor) for n, factor in enumerate(more)]
+    planned = list(range(7, 7 + len(more)))
+    record = replace(
+        slower,
+        rounds=[*slower.rounds, *further],
+        request=replace(slower.request, confirm_rounds=len(more)),
+        summary=replace(slower.summary, rounds_expected=7 + len(more), rounds_valid=7 + len(more)),
+        confirmation=replace(plan(planned), workload="qda") if more else None,
+    )
+    found = judged(database, record)
+    assert [(f.step, f.verdict.verdict) for f in found] == list(enumerate(verdicts))
+    assert found[-1].verdict.reason.startswith(begins)
+    assert found[0].verdict.details["rounds_expected"] == 7
+    assert found[-1].verdict.details["rounds_used"] == list(range(7 + len(more)))
