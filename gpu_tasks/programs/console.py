@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 from gpu_tasks.records import Outcome, Reason
 
@@ -18,6 +19,23 @@ def complain(program: str, outcome: Outcome, reason: Reason) -> None:
     """The one line of a program that did not end well: class, code and message."""
     message = " ".join(reason.message.split())
     progress(f"gpu_tasks {program}: {outcome.value}: {reason.code}: {message}")
+
+
+def in_short(names: Sequence[str]) -> str:
+    """``names`` with commas; three and more whose numbers follow one another as the first to the last of them."""
+    found: list[list[str]] = []
+    for name in names:
+        if found and _follows(found[-1][-1], name):
+            found[-1].append(name)
+        else:
+            found.append([name])
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > 2 else ", ".join(row) for row in found)
+
+
+def _follows(earlier: str, later: str) -> bool:
+    (kind, _, number), (other, _, next_number) = earlier.rpartition("-"), later.rpartition("-")
+    numbers = number.isdigit() and next_number.isdigit()
+    return numbers and kind == other and int(next_number) == int(number) + 1
 
 
 class Phases:

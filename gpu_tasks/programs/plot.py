@@ -17,6 +17,7 @@ from gpu_tasks.records import (
     BadInput,
     CounterEdge,
     InfrastructureFailure,
+    Reason,
     RoundRecord,
     RunRecord,
     TelemetryRecord,
@@ -38,11 +39,11 @@ def run(arguments: Namespace) -> None:
     if isinstance(record, RunRecord):
         _plot_run(record, arguments.out)
     elif isinstance(record, RoundRecord):
-        _plot_trace(record.energy and record.energy.trace, _spans(record), f"round {record.round}", arguments.out)
+        _plot_trace(record.energy and record.energy.trace, _spans(record), _round_title(record), arguments.out)
     else:
         edges = record.idle_edges
         spans = [("idle", edge_time_s(edges[0]), edge_time_s(edges[-1]))] if edges else []
-        _plot_trace(record.trace, spans, f"telemetry {record.when}", arguments.out)
+        _plot_trace(record.trace, spans, _titled(f"telemetry {record.when}", record.reason), arguments.out)
 
 
 def check_format(out: Path) -> None:
@@ -57,12 +58,19 @@ def plot_probe(found: Probe, resolutions: Sequence[dict[str, Any]], rounds: int,
     figure, (left, middle, right) = _pyplot().subplots(1, 3, figsize=(15, 4.2), width_ratios=(2, 1, 2))
     left.plot(found.times_s, found.powers_w, ".-", color=COLOURS["idle"])
     left.axhline(found.idle_w, color="0.6", linewidth=0.8)
-    left.set(xlabel="s", ylabel="W", title="idle power between counter steps")
+    left.set(xlabel="time, s", ylabel="idle power, W", title="idle power between counter steps")
     middle.hist([1000 * tick for tick in found.ticks_s], bins=20, color=COLOURS["idle"])
-    middle.set(xlabel="ms", ylabel="steps", title="time between steps")
+    middle.set(xlabel="time, ms", ylabel="steps of the counter", title="time between steps")
     names = [entry["figure"] for entry in resolutions]
-    right.barh(names, [entry["detectable_mj"] for entry in resolutions], color=COLOURS["candidate"])
-    right.set(xscale="log", xlabel="mJ a replay", title=f"smallest difference found with {rounds} rounds")
+    shares = [100 * entry["detectable_share"] for entry in resolutions]
+    right.plot(shares, names, "o", color=COLOURS["candidate"])  # no bars: on this scale they would begin nowhere
+    for name, share in zip(names, shares, strict=True):
+        right.annotate(f"{share:.2g} %", (share, name), xytext=(6, 0), textcoords="offset points", va="center")
+    right.set(xscale="log", xlim=(min(shares) / 2, max(shares) * 4), xlabel="% of the task's energy above idle")
+    right.set(title=f"found with {rounds} rounds, by reading alone")
+    right.xaxis.set_major_formatter("{x:g}")
+    right.xaxis.set_minor_formatter("")
+    right.grid(axis="y", color="0.9")
     right.invert_yaxis()
     _save(figure, title, out)
 
@@ -75,6 +83,16 @@ def _read(path: Path) -> Any:
     if kind not in RECORDS:
         raise BadInput("no_picture", f"{path}: $.kind: expected one of {', '.join(RECORDS)}, found {kind!r}")
     return read_record(path, RECORDS[kind])
+
+
+def _round_title(record: RoundRecord) -> str:
+    """A picture goes where its record does not: so it says whether the round counts, and what was made up in it."""
+    made_up = f", injected: {record.inject}" if record.inject else ""
+    return _titled(f"round {record.round}, {record.protocol}{made_up}", record.reason)
+
+
+def _titled(title: str, reason: Reason | None) -> str:
+    return f"{title}, not valid: {reason.code}" if reason else title
 
 
 def _spans(record: RoundRecord) -> list[tuple[str, float, float]]:
@@ -111,10 +129,10 @@ def _plot_trace(trace: Any, spans: list[tuple[str, float, float]], title: str, o
             power.axvspan(start - zero, end - zero, alpha=0.25, color=COLOURS[arm], label=None if number else arm)
     counter_w = _counter_power(samples)
     power.plot([t - zero for t, _ in counter_w], [w for _, w in counter_w], ".", color="k", label="counter", ms=3)
-    power.set(ylabel="W", title="sampled power, and power by the counter every second")
+    power.set(ylabel="power, W", title="line: sampled power; dots: power by the counter over a second each")
     power.legend(loc="upper right")
     _draw(clock, samples, "sm_clock_mhz", zero, color="0.25")
-    clock.set(xlabel="s", ylabel="SM clock, MHz")
+    clock.set(xlabel="time, s", ylabel="SM clock, MHz")
     _save(figure, title, out)
 
 
@@ -142,7 +160,8 @@ def _plot_run(record: RunRecord, out: Path) -> None:
     """Each figure of each round with its 95 % interval; rounds that are not valid are hollow."""
     rounds = [r for r in record.rounds if r.energy is not None and r.energy.figures]
     if not rounds:
-        raise BadInput("no_energy", f"{record.request.dag_run_id}: expected rounds with an energy, found none")
+        expected = "expected rounds with energy figures and their uncertainty, found none"
+        raise BadInput("no_energy", f"{record.request.dag_run_id}: {expected}")
     figure, axes = _pyplot().subplots(figsize=(11, 5))
     names = list(dict.fromkeys((f.figure, f.subject) for r in rounds if r.energy for f in r.energy.figures))
     for number, name in enumerate(names):
@@ -156,9 +175,12 @@ def _plot_run(record: RunRecord, out: Path) -> None:
                 face = f"C{number}" if r.valid else "white"
                 label = f"{name[0]}, {name[1]}" if r is rounds[0] else None
                 axes.plot(x, f.adjusted_mj, "o", color=f"C{number}", markerfacecolor=face, label=label)
-    axes.set(xlabel="round", ylabel="mJ a replay above idle", title="figures as read, and their 95 % intervals")
+    axes.set(xlabel="round", ylabel="energy above idle, mJ a replay")
+    axes.set(title="dots: as read (hollow: round not valid); lines: 95 % intervals, the stated bias taken off")
     axes.legend()
-    _save(figure, record.request.dag_run_id, out)
+    device = record.provision.device.name if record.provision and record.provision.device else "no device"
+    made_up = f", injected: {record.request.inject}" if record.request.inject else ""
+    _save(figure, f"{record.request.dag_run_id} on {device}{made_up}, energy {record.energy_trust}", out)
 
 
 def _pyplot() -> Any:

@@ -23,7 +23,7 @@ from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.bounds import check_blocks, check_limits
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
-from gpu_tasks.programs.plot import plot_probe
+from gpu_tasks.programs.plot import check_format, plot_probe
 from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import BadInput, InvalidMeasurement, Reason
 from gpu_tasks.workloads.registry import get_workload
@@ -34,6 +34,7 @@ WANTED_SHARE = 0.03
 """A change of 3 % of the task's energy is what the advice is for."""
 
 WORK_S = 5.0
+WITHOUT_THE_TASK = ("interleaved, control", "interleaved, idle - idle")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def _check(arguments: Namespace) -> None:
         raise BadInput("bad_rounds", f"--rounds: expected {expected}, found {arguments.rounds}")
     check_limits(arguments)
     check_blocks(arguments.blocks)
+    if arguments.plot is not None:
+        check_format(arguments.plot)
 
 
 def _conditions(device: Device, instruments: Instruments, found: Probe) -> Conditions:
@@ -142,9 +145,15 @@ def _table(name: str, found: Probe, conditions: Conditions, resolutions: list[Re
 
 
 def _advice(resolutions: list[Resolution]) -> list[str]:
-    """Which protocol and how many rounds: from reading alone; what the board itself varies by comes on top."""
-    usable = [r for r in resolutions if r.rounds_for_3_percent]
-    note = "Reading alone: how much the board itself varies from round to round comes on top of it."
+    """Which protocol and how many rounds: from reading alone; what the board itself varies by comes on top.
+
+    Only of figures that the task is in: the control's and that of idling against idling tell nothing of a change in it.
+    """
+    usable = [r for r in resolutions if r.rounds_for_3_percent and r.figure not in WITHOUT_THE_TASK]
+    note = (
+        "Reading alone: how much the board itself varies from round to round comes on top of it, "
+        "and whether the sensor tells the truth is for the reference load of `telemetry` to say."
+    )
     if not usable:
         return [f"No protocol finds 3 % here in {MOST_ROUNDS} rounds. {note}"]
     best = min(usable, key=lambda r: (r.rounds_for_3_percent or 0, r.detectable_mj))

@@ -63,6 +63,9 @@ def _classify(error: BaseException) -> tuple[Outcome, Reason]:
         return error.outcome, Reason(error.code, error.message)
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return Outcome.INFRASTRUCTURE_FAILURE, Reason("interrupted", f"ended by {str(error) or 'the keyboard'}")
+    if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
+        message = f"numpy: expected it in {sys.executable}, found none; ./nightly task has a Python with it"
+        return Outcome.INFRASTRUCTURE_FAILURE, Reason("numpy_missing", message)
     traceback.print_exception(error, file=sys.stderr)
     line = " ".join(f"{type(error).__name__}: {error}".split())
     return Outcome.INFRASTRUCTURE_FAILURE, Reason("unexpected_error", line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.gates import failed as failed_gates
 from gpu_tasks.energy.trust import energy_trust
+from gpu_tasks.programs.console import in_short
 from gpu_tasks.records import (
     FORMAT,
     TELEMETRY_MOMENTS,
@@ -251,7 +252,7 @@ def judge(parts: list[Part], rounds_expected: int, gates: Sequence[GateResult]) 
     worst = Outcome.worst(outcomes)
     if worst is Outcome.OK:
         return worst, None
-    not_run = f"did not run: {', '.join(_names(missing))}" if missing else None
+    not_run = f"did not run: {in_short([part.name for part in missing])}" if missing else None
     culprit = next((part for part in counted if part.outcome is worst), None)
     if culprit is not None and culprit.reason is not None:
         found = Reason(culprit.reason.code, f"{culprit.name}: {culprit.reason.message}")
@@ -289,7 +290,3 @@ def _measurement_problem(parts: list[Part], expected: int, gates: Sequence[GateR
     first = next((record.reason.message for record in invalid if record.reason), "")
     code = "too_few_valid_rounds" if valid else "no_valid_round"
     return Reason(code, f"{valid} of {expected} rounds are valid ({told}); the first: {first}")
-
-
-def _names(parts: Iterable[Part]) -> list[str]:
-    return [part.name for part in parts]

@@ -1,6 +1,5 @@
 """Records and outcomes: the one part of ``gpu_tasks`` that the Airflow side imports (standard library only)."""
 
-from gpu_tasks.records.effects import Effects, parse_effects
 from gpu_tasks.records.codec import (
     from_json,
     parse_utc,
@@ -13,6 +12,7 @@ from gpu_tasks.records.codec import (
     write_text_atomically,
 )
 from gpu_tasks.records.confirmation import ConfirmationRecord, FirstLook
+from gpu_tasks.records.effects import Effects, parse_effects
 from gpu_tasks.records.energy import (
     AlignedReadings,
     AuditedReadings,

@@ -54,7 +54,8 @@ class Effects:
     """What differs from the profile; the defaults: nothing.
 
     ``energy_factor`` and ``time_factor`` are of the task alone, each leaving the other as it is. What happens in a
-    window happens in the middle of every stretch of replays of ``SHORTEST_WINDOW_S`` or more (``energy/simulation/gpu.py``).
+    window happens in the middle of every stretch of replays of ``SHORTEST_WINDOW_S`` or more (``gpu.py`` of the
+    simulation).
 
     - ``throttle``: a fifth of the window under a thermal slowdown, with its bits, violation time and lower clock
     - ``clock_drop``: a lower SM clock from the middle of the first window on, for no stated reason

@@ -1,4 +1,4 @@
-"""Words that both sides must spell alike: devices, protocols, figures, gates, drifts, what a set of draws may be called."""
+"""Words that both sides spell alike: devices, protocols, figures, gates, drifts; what a set of draws may be called."""
 
 from __future__ import annotations
 

@@ -93,3 +93,10 @@ def test_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     write_record(first_round(adjusted_mj=0.01)(simulated_night()), tmp_path / "run.json")
     assert main(["check", str(tmp_path / "run.json")]) == 2
     assert "record_contradicts_itself" in capsys.readouterr().err
+
+
+def test_the_record_of_a_part_is_told_by_its_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "round.json"
+    write_record(simulated_night().rounds[0], path)
+    assert main(["check", str(path)]) == 2
+    assert capsys.readouterr().err.endswith(f"bad_record: {path}: $.kind: expected 'run', found 'round'\n")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from gpu_tasks.programs.cli import main
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.records import Outcome, RoundRecord, RunRequest, TelemetryRecord, read_record, write_record
 from tests.unit.gpu_tasks.energy.nights import simulated_night
-from tests.unit.gpu_tasks.running import complaint, program
+from tests.unit.gpu_tasks.running import ROOT, complaint, program
 
 SIMULATED = ("--device", "simulated")
 
@@ -206,6 +210,36 @@ def test_pictures_of_what_was_stored(tmp_path: Path, suffix: str) -> None:
         assert main(["plot", str(tmp_path / f"{name}.json"), "--out", str(picture)]) == 0
         assert picture.stat().st_size > 5000
     assert len({(tmp_path / f"{name}.{suffix}").read_bytes() for name in ("round", "telemetry", "run")}) == 3
+
+
+def test_a_picture_says_what_was_made_up_and_what_does_not_count(tmp_path: Path) -> None:
+    """An SVG whose text is text can be searched; a picture goes where its record does not."""
+    arguments = ["--device", "simulated", "--inject", "throttle", "--out", str(tmp_path / "r.json")]
+    assert main(["measure", "--round", "4", *arguments]) == 3
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        assert main(["plot", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.svg")]) == 0
+    text = (tmp_path / "r.svg").read_text()
+    assert "round 4, audited, injected: throttle, not valid: violation_time_grew" in text
+    assert "power, W" in text
+
+
+def test_the_advice_names_a_figure_that_the_task_is_in() -> None:
+    """On a restless board the control's figure is the quietest, and says nothing of the task."""
+    found = program("probe", *SIMULATED, "--inject", "drift=random_walk").stdout
+    quietest = min(re.findall(r"^  (interleaved, [a-z -]+?) +([0-9.]+) mJ", found, re.M), key=lambda row: float(row[1]))
+    assert quietest[0] == "interleaved, control"
+    assert "For a change of 3 %: interleaved, candidate - control, 3 rounds or more." in found
+
+
+def test_a_python_without_numpy_is_told_in_one_line() -> None:
+    text = "import sys; sys.modules['numpy'] = None; from gpu_tasks.programs.cli import main; sys.exit(main(['probe']))"
+    found = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 5
+    assert re.fullmatch(r"gpu_tasks probe: infrastructure_failure: numpy_missing: .*\./nightly task .*\n", found.stderr)
+
+
+def test_a_picture_of_no_format_is_refused_before_anything_is_measured() -> None:
+    assert "idle" not in program("probe", *SIMULATED, "--plot", "x.bmp").stderr
 
 
 def test_a_record_without_samples_has_no_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

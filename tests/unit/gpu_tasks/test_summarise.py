@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gpu_tasks.programs.console import in_short
 from gpu_tasks.programs.summarise import check_request, read_parts, run_record
 from gpu_tasks.records import (
     BadInput,
@@ -74,7 +75,7 @@ def test_nothing_ran(folder: Path) -> None:
     assert found.outcome is Outcome.INFRASTRUCTURE_FAILURE
     assert found.reason is not None
     assert found.reason.code == "parts_missing"
-    assert found.reason.message.startswith("did not run: provision, verify-sources, verify-payload, validation-00")
+    assert found.reason.message.startswith("did not run: provision, verify-sources, verify-payload, validation-00 to ")
     assert found.completed_at is None
     assert found.energy_trust == "unavailable"
     assert found.summary.draws_validated == 0
@@ -95,7 +96,27 @@ def test_a_mismatch_explains_what_did_not_run(folder: Path) -> None:
     assert found.outcome is Outcome.VERIFICATION_MISMATCH
     assert found.reason is not None
     assert found.reason.code == "payload_mismatch"
-    assert found.reason.message.startswith("verify-payload: payload_mismatch indeed; did not run: validation-00")
+    expected = (
+        "verify-payload: payload_mismatch indeed; did not run: validation-00 to validation-10, round-00 to round-06"
+    )
+    assert found.reason.message == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], ""),
+        (["round-01", "round-02"], "round-01, round-02"),
+        (["round-09", "round-10", "round-11"], "round-09 to round-11"),
+        (["validation-01", "round-02", "round-04", "round-05"], "validation-01, round-02, round-04, round-05"),
+        (
+            ["verify-sources", "round-98", "round-99", "round-100", "confirmation"],
+            "verify-sources, round-98 to round-100, confirmation",
+        ),
+    ],
+)
+def test_numbers_that_follow_one_another_are_told_in_short(names: list[str], expected: str) -> None:
+    assert in_short(names) == expected
 
 
 def test_a_later_failure_explains_nothing(folder: Path) -> None:

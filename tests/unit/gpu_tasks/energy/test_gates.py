@@ -167,7 +167,14 @@ def test_another_process(run: RunRecord) -> None:
     state = dataclasses.replace(first.energy.state_after, processes=more)
     assert gate(run, "exclusive", [with_energy(first, state_after=state)]).passed is False
     hidden = dataclasses.replace(state, processes=None)
-    assert gate(run, "exclusive", [with_energy(first, state_after=hidden)]).passed is None
+    found = gate(run, "exclusive", [with_energy(first, state_after=hidden)])
+    assert (found.passed, found.reason) == (None, reason_of("exclusive: the processes on the GPU could not be listed"))
+    found = gate(run, "exclusive", [])
+    assert (found.passed, found.reason) == (None, reason_of("exclusive: no valid round has an energy"))
+
+
+def reason_of(message: str) -> Reason:
+    return Reason("gate_not_made", message)
 
 
 def test_another_process_beside_the_known_load(run: RunRecord) -> None:

@@ -28,7 +28,8 @@ PASSED_ON = {("energy/sampler.py", "code"), ("energy/nvml/errors.py", "code")}
 
 
 def energy_files() -> list[Path]:
-    return [*sorted(SOURCES.glob("energy/**/*.py")), *(SOURCES / "programs" / f"{name}.py" for name in PROGRAMS)]
+    programs = (SOURCES / "programs" / f"{name}.py" for name in PROGRAMS)
+    return [*sorted(SOURCES.glob("energy/**/*.py")), SOURCES / "records" / "effects.py", *programs]
 
 
 def nvml_codes() -> set[str]:
