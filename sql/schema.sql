@@ -1425,6 +1425,10 @@ CREATE TABLE round (
     earlier_attempts jsonb NOT NULL,
     kernel_ptx_sha256 text,
     inject text,
+    first_reading_s double precision GENERATED ALWAYS AS (((counters #>> '{idle_before,start,time_s}'::text[]))::double precision) STORED,
+    first_reading_mj double precision GENERATED ALWAYS AS (((counters #>> '{idle_before,start,energy_mj}'::text[]))::double precision) STORED,
+    last_reading_s double precision GENERATED ALWAYS AS (((counters #>> '{idle_after,end,time_s}'::text[]))::double precision) STORED,
+    last_reading_mj double precision GENERATED ALWAYS AS (((counters #>> '{idle_after,end,energy_mj}'::text[]))::double precision) STORED,
     step smallint NOT NULL,
     CONSTRAINT round_arm_check CHECK ((btrim(arm) <> ''::text)),
     CONSTRAINT round_counters_object_check CHECK ((jsonb_typeof(counters) = 'object'::text)),
@@ -1432,7 +1436,7 @@ CREATE TABLE round (
     CONSTRAINT round_cuda_ms_reason_check CHECK (((NOT valid) OR ((cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)))),
     CONSTRAINT round_earlier_attempts_check CHECK ((jsonb_typeof(earlier_attempts) = 'array'::text)),
     CONSTRAINT round_energy_reason_check CHECK (((NOT valid) OR ((adjusted_mj IS NULL) = (energy_reason_code IS NOT NULL)))),
-    CONSTRAINT round_finite_check CHECK (((GREATEST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj) < 'Infinity'::double precision) AND (LEAST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj) > '-Infinity'::double precision))),
+    CONSTRAINT round_finite_check CHECK (((GREATEST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj) < 'Infinity'::double precision) AND (LEAST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj) > '-Infinity'::double precision))),
     CONSTRAINT round_gross_mj_check CHECK (((NOT valid) OR (gross_mj >= (0)::double precision))),
     CONSTRAINT round_inject_check CHECK ((btrim(inject) <> ''::text)),
     CONSTRAINT round_kernel_ptx_sha256_check CHECK ((kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'::text)),
@@ -1518,6 +1522,14 @@ COMMENT ON COLUMN round.earlier_attempts IS 'Why the round had to be measured ag
 COMMENT ON COLUMN round.kernel_ptx_sha256 IS 'sha256 of the PTX that the round ran; NULL: none, or not recorded';
 
 COMMENT ON COLUMN round.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN round.first_reading_s IS 'Moment of the reading before the first idle window, s (taken from counters)';
+
+COMMENT ON COLUMN round.first_reading_mj IS 'Counter before the first idle window, mJ since driver load (taken from counters)';
+
+COMMENT ON COLUMN round.last_reading_s IS 'Moment of the reading after the last idle window, s (taken from counters)';
+
+COMMENT ON COLUMN round.last_reading_mj IS 'Counter after the last idle window, mJ since driver load (taken from counters)';
 
 COMMENT ON COLUMN round.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
 
@@ -2552,11 +2564,15 @@ CREATE UNIQUE INDEX baseline_current_key ON baseline USING btree (workload, payl
 
 CREATE INDEX round_invalid_idx ON round USING btree (run_id) WHERE (NOT valid);
 
+CREATE INDEX run_dag_run_id_idx ON run USING btree (dag_run_id);
+
 CREATE INDEX run_night_idx ON run USING btree ((((started_at AT TIME ZONE 'UTC'::text))::date));
 
 CREATE INDEX run_started_at_idx ON run USING btree (started_at);
 
-CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run USING btree (workload, device_id, started_at, run_id);
+CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run USING btree (workload, device_id, started_at, run_id) INCLUDE (payload_id);
+
+CREATE INDEX telemetry_power_limit_idx ON telemetry USING btree (run_id) INCLUDE (power_limit_w) WHERE (moment = 'before'::text);
 
 CREATE TRIGGER baseline_is_not_withdrawn AFTER INSERT OR UPDATE ON baseline FOR EACH ROW EXECUTE FUNCTION baseline_is_not_withdrawn();
 

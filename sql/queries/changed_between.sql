@@ -21,7 +21,7 @@ WITH named AS NOT MATERIALIZED (
     SELECT *
     FROM named
     WHERE dag_run_id = :'later'
-       OR run_id::text = :'later'
+       OR run_id = substring(:'later' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
        OR :'later' IN ('', night) AND trigger <> 'import' AND workload = :'workload'
           AND (:'device' = '' OR device_uuid = :'device' OR device = :'device')
     ORDER BY started_at DESC
@@ -30,7 +30,7 @@ WITH named AS NOT MATERIALIZED (
     SELECT named.*
     FROM named, later
     WHERE named.dag_run_id = :'earlier'
-       OR named.run_id::text = :'earlier'
+       OR named.run_id = substring(:'earlier' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
        OR :'earlier' IN ('', named.night) AND named.trigger <> 'import' AND named.workload = later.workload
           AND named.device_id IS NOT DISTINCT FROM later.device_id AND named.started_at < later.started_at
     ORDER BY named.started_at DESC

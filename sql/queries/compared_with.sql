@@ -13,7 +13,7 @@ WITH asked AS (
     SELECT n.run_id, n.night, n.device
     FROM nightly AS n
     WHERE n.dag_run_id = :'run'
-       OR n.run_id::text = :'run'
+       OR n.run_id = substring(:'run' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
        OR :'run' = '' AND n.workload = :'workload'
           AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
     ORDER BY n.started_at DESC

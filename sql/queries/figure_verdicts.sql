@@ -15,16 +15,14 @@ SELECT n.night, n.device, n.device_uuid, c.verdict AS energy_verdict, f.key AS f
        f.value ->> 'reason_code' AS reason_code, (f.value ->> 'median_mj')::double precision AS median_mj,
        (f.value ->> 'detectable_mj')::double precision AS detectable_mj, n.dag_run_id
 FROM nightly AS n
-CROSS JOIN LATERAL (
-    SELECT verdict, details
-    FROM check_result
-    WHERE check_result.run_id = n.run_id AND check_result.check_name = 'energy'
-    ORDER BY step DESC
-    LIMIT 1
-) AS c
+JOIN check_result AS c ON c.run_id = n.run_id AND c.check_name = 'energy'
 CROSS JOIN LATERAL jsonb_each(c.details -> 'figures') AS f
 WHERE n.workload = :'workload'
   AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
   AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
   AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+  AND NOT EXISTS (
+      SELECT FROM check_result AS later
+      WHERE later.run_id = c.run_id AND later.check_name = 'energy' AND later.step > c.step
+  )
 ORDER BY n.device_uuid, n.started_at, f.key;

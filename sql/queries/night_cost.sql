@@ -11,49 +11,33 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT n.night, n.device, n.duration_s, r.replays, r.replays_j, t.reference_load_j,
-       used.energy_mj::double precision / 1000 AS rounds_with_idle_j,
-       used.time_s AS rounds_with_idle_s,
-       used.energy_mj::double precision / 1000 / nullif(used.time_s, 0) AS average_power_w,
-       n.dag_run_id
-FROM nightly AS n
-CROSS JOIN LATERAL (
-    SELECT sum(repeats)::bigint AS replays, sum(gross_mj * repeats / 1000) AS replays_j
-    FROM round
-    WHERE round.run_id = n.run_id
-) AS r
--- The first and the last reading of a night, from two of its rounds: to unpack the readings of every one takes long.
-LEFT JOIN LATERAL (
-    SELECT counters #> '{idle_before,start}' AS reading
-    FROM (
-        SELECT counters
-        FROM round
-        WHERE round.run_id = n.run_id AND idle_before_w IS NOT NULL
-        ORDER BY created_at, round, arm
-        LIMIT 1
-    ) AS first_round
-    OFFSET 0
-) AS first ON TRUE
-LEFT JOIN LATERAL (
-    SELECT counters #> '{idle_after,end}' AS reading
-    FROM (
-        SELECT counters
-        FROM round
-        WHERE round.run_id = n.run_id AND idle_after_w IS NOT NULL
-        ORDER BY created_at DESC, round DESC, arm DESC
-        LIMIT 1
-    ) AS last_round
-    OFFSET 0
-) AS last ON TRUE
-CROSS JOIN LATERAL (
-    SELECT (last.reading ->> 'energy_mj')::bigint - (first.reading ->> 'energy_mj')::bigint AS energy_mj,
-           (last.reading ->> 'time_s')::double precision - (first.reading ->> 'time_s')::double precision AS time_s
-) AS used
-CROSS JOIN LATERAL (
-    SELECT sum(reference_energy_j) AS reference_load_j FROM telemetry WHERE telemetry.run_id = n.run_id
-) AS t
-WHERE n.workload = :'workload'
-  AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
-  AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-  AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
-ORDER BY n.started_at DESC, n.device_uuid;
+WITH nights AS (
+    SELECT n.run_id, n.night, n.started_at, n.device, n.device_uuid, n.duration_s, n.dag_run_id
+    FROM nightly AS n
+    WHERE n.workload = :'workload'
+      AND (:'device' = '' OR n.device_uuid = :'device' OR n.device = :'device')
+      AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+      AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+), rounds AS (
+    SELECT nights.run_id, sum(r.repeats)::bigint AS replays, sum(r.gross_mj * r.repeats / 1000) AS replays_j,
+           -- Moment and counter of the first reading and of the last one: arrays are compared from the left.
+           min(ARRAY[r.first_reading_s, r.first_reading_mj]) FILTER (WHERE r.idle_before_w IS NOT NULL) AS first,
+           max(ARRAY[r.last_reading_s, r.last_reading_mj]) FILTER (WHERE r.idle_after_w IS NOT NULL) AS last
+    FROM nights
+    JOIN round AS r USING (run_id)
+    GROUP BY nights.run_id
+), loads AS (
+    SELECT nights.run_id, sum(t.reference_energy_j) AS reference_load_j
+    FROM nights
+    JOIN telemetry AS t USING (run_id)
+    GROUP BY nights.run_id
+)
+SELECT nights.night, nights.device, nights.duration_s, rounds.replays, rounds.replays_j, loads.reference_load_j,
+       (rounds.last[2] - rounds.first[2]) / 1000 AS rounds_with_idle_j,
+       rounds.last[1] - rounds.first[1] AS rounds_with_idle_s,
+       (rounds.last[2] - rounds.first[2]) / 1000 / nullif(rounds.last[1] - rounds.first[1], 0) AS average_power_w,
+       nights.dag_run_id
+FROM nights
+LEFT JOIN rounds USING (run_id)
+LEFT JOIN loads USING (run_id)
+ORDER BY nights.started_at DESC, nights.device_uuid;

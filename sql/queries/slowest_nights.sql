@@ -36,10 +36,7 @@ CROSS JOIN LATERAL (
 ) AS v
 CROSS JOIN LATERAL (
     -- From the first idle window to the last where there are any, else the active window alone.
-    SELECT coalesce(sum(coalesce(
-               (counters #>> '{idle_after,end,time_s}')::double precision
-                   - (counters #>> '{idle_before,start,time_s}')::double precision,
-               wall_ms * repeats / 1000)), 0) AS rounds_s,
+    SELECT coalesce(sum(coalesce(last_reading_s - first_reading_s, wall_ms * repeats / 1000)), 0) AS rounds_s,
            coalesce(sum(jsonb_array_length(earlier_attempts)), 0) AS measured_again
     FROM round
     WHERE round.run_id = n.run_id

@@ -31,8 +31,11 @@ SELECT nights.night, nights.device, nights.device_uuid, nights.kernel_variant, n
        nights.wall_ms_median, weeks.week, weeks.week_median_ms, weeks.nights AS nights_of_week,
        100 * (nights.replay_ms / weeks.week_median_ms - 1) AS off_week_percent
 FROM nights
+-- The conditions with coalesce follow from the last two, but can be hashed.
 JOIN weeks
-    ON weeks.device_uuid IS NOT DISTINCT FROM nights.device_uuid
+    ON weeks.week = nights.week
+    AND coalesce(weeks.device_uuid, '') = coalesce(nights.device_uuid, '')
+    AND coalesce(weeks.kernel_variant, '') = coalesce(nights.kernel_variant, '')
+    AND weeks.device_uuid IS NOT DISTINCT FROM nights.device_uuid
     AND weeks.kernel_variant IS NOT DISTINCT FROM nights.kernel_variant
-    AND weeks.week = nights.week
 ORDER BY nights.device_uuid, nights.started_at;

@@ -1,6 +1,7 @@
 -- One row a draw a run. What it is compared with is looked up by the index of runs, for the rows that are asked for: a
--- window over all of history would be computed whole even for last night. The aggregates are over one row: PostgreSQL
--- then knows that the lookup makes no rows, and leaves it out where neither of its columns is asked for.
+-- window over all of history would be computed whole even for last night. The run before is looked up once a run; only
+-- where it has no predictions of the draw, those before it are gone through. Aggregates are over one row: PostgreSQL then
+-- knows that a lookup makes no rows, and leaves it out where neither of its columns is asked for.
 CREATE OR REPLACE VIEW validation_history AS
 SELECT
     (run.started_at AT TIME ZONE 'UTC')::date AS night,
@@ -9,7 +10,8 @@ SELECT
     validation.draw,
     validation.agreed,
     validation.total,
-    previous.predictions_int32_sha256 <> validation.predictions_int32_sha256 AS changed,
+    COALESCE(before.predictions_int32_sha256, further_back.predictions_int32_sha256)
+        <> validation.predictions_int32_sha256 AS changed,
     validation.predictions_int32_sha256,
     validation.outcome,
     validation.reason_code,
@@ -34,7 +36,7 @@ SELECT
     device.kind AS device_kind,
     device.uuid AS device_uuid,
     run.started_at,
-    previous.run_id AS previous_run_id,
+    COALESCE(before.run_id, further_back.run_id) AS previous_run_id,
     run.dag_id,
     run.dag_run_id,
     run.run_id
@@ -44,20 +46,36 @@ LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN payload ON payload.payload_id = run.payload_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
 LEFT JOIN LATERAL (
-    SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256, (array_agg(latest.run_id))[1] AS run_id
+    SELECT (array_agg(latest.run_id))[1] AS run_id
     FROM (
-        SELECT earlier.predictions_int32_sha256, earlier.run_id
+        SELECT before.run_id
         FROM run AS before
-        JOIN validation AS earlier
-            ON earlier.run_id = before.run_id AND earlier.case_name = validation.case_name
-            AND earlier.predictions_int32_sha256 IS NOT NULL
         WHERE before.workload = run.workload AND before.device_id = run.device_id
             AND before.payload_id = run.payload_id
             AND (before.started_at, before.run_id) < (run.started_at, run.run_id)
         ORDER BY before.started_at DESC, before.run_id DESC
         LIMIT 1
     ) AS latest
-) AS previous ON TRUE;
+) AS run_before ON TRUE
+LEFT JOIN validation AS before
+    ON before.run_id = run_before.run_id AND before.case_name = validation.case_name
+    AND before.predictions_int32_sha256 IS NOT NULL
+LEFT JOIN LATERAL (
+    SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256, (array_agg(latest.run_id))[1] AS run_id
+    FROM (
+        SELECT earlier.predictions_int32_sha256, earlier.run_id
+        FROM run AS known
+        JOIN validation AS earlier
+            ON earlier.run_id = known.run_id AND earlier.case_name = validation.case_name
+            AND earlier.predictions_int32_sha256 IS NOT NULL
+        WHERE before.run_id IS NULL
+            AND known.workload = run.workload AND known.device_id = run.device_id
+            AND known.payload_id = run.payload_id
+            AND (known.started_at, known.run_id) < (run.started_at, run.run_id)
+        ORDER BY known.started_at DESC, known.run_id DESC
+        LIMIT 1
+    ) AS latest
+) AS further_back ON TRUE;
 
 COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
 COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';

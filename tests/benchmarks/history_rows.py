@@ -20,9 +20,11 @@ from tests.benchmarks import history_night
 from tests.benchmarks.history_copy import Readings, Sheet
 from tests.benchmarks.history_judgements import Judgements
 from tests.benchmarks.history_shared import Row, Shared
-from tests.benchmarks.history_story import DRAWS, ROUNDS, Board, Night, boards, digest, story
+from tests.benchmarks.history_story import DRAWS, ROUND_SD, ROUNDS, Board, Night, boards, digest, story
 
 NIGHTS_A_COPY = 50
+EPOCH_S = 1_400_000_000
+"""Since when the counters of every board have run, in seconds since 1970: before the first night."""
 NO_WANDER = dict.fromkeys(f"{WANDER}{name}" for name in WANDER_FIELDS)
 """The idle power is watched before the rounds only."""
 REFERENCE_KEYS = ("device_id", "environment_id", "source_state_id", "payload_id")
@@ -155,7 +157,7 @@ class History:
     def _add_round(self, night: Night, number: int) -> None:
         measured = night.rounds[number]
         at = night.started_at + timedelta(seconds=60 + 55 * number)
-        start = 4_000_000 + int(at.timestamp()) % 10_000_000
+        start = int(at.timestamp()) - EPOCH_S
         changes: Row = {}
         if measured.reason:
             changes = {
@@ -189,10 +191,10 @@ class History:
                 figure=name,
                 adjusted_mj=mj,
                 gross_mj=mj * 2.05,
-                combined_mj=mj * 0.0034,
+                combined_mj=mj * ROUND_SD,
                 degrees_of_freedom=None if name == "classic" else 12.0,
-                low_mj=mj * 0.9933,
-                high_mj=mj * 1.0067,
+                low_mj=mj * (1 - 1.96 * ROUND_SD),
+                high_mj=mj * (1 + 1.96 * ROUND_SD),
             )
 
     def _add_energy(self, night: Night) -> None:
@@ -219,7 +221,7 @@ class History:
                 run_id=night.run_id,
                 moment=moment,
                 reference_joules_per_1e12_operations=night.joules * factor,
-                readings=self.telemetry_readings.text(int(at.timestamp()) % 10_000_000),
+                readings=self.telemetry_readings.text(int(at.timestamp()) - EPOCH_S),
                 created_at=at,
                 **unknown,
             )

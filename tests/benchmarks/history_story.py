@@ -22,6 +22,8 @@ DRIVER_NIGHTS = 420
 SOURCE_NIGHTS = 90
 KERNEL_NIGHTS = 500
 DRAWS, ROUNDS = 11, 7
+ROUND_SD = 0.008
+"""Standard deviation of the rounds of a night, relative: what their own uncertainty says, too."""
 REASONS = ("throttled", "other_process", "clock_changed", "counter_stalled", "output_differs")
 GATES_THAT_FAIL = ("meters_agree", "round_spread", "sampling", "exclusive", "reference_load")
 REGRESSIONS = {5: range(12, 21), 3: range(160, 201), 11: range(900, 960), 14: range(2500, 2512)}
@@ -175,4 +177,4 @@ def _wrong(rng: random.Random) -> dict[int, list[tuple[int, int, int]]]:
 
 def _measured(board: Board, level: float, rng: random.Random) -> Measured:
     reason = rng.choices(REASONS, (50, 20, 15, 10, 5))[0] if rng.random() < 1 / 80 else None
-    return Measured(board.mj * level * rng.gauss(1, 0.008), board.ms * rng.gauss(1, 0.002), reason)
+    return Measured(board.mj * level * rng.gauss(1, ROUND_SD), board.ms * rng.gauss(1, 0.002), reason)

@@ -11,10 +11,12 @@ from sqlalchemy import (
     Computed,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
     Integer,
     SmallInteger,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
@@ -184,6 +186,12 @@ telemetry = Table(
         DOUBLE,
         Computed("(readings -> 'state_before' ->> 'power_limit_w')::double precision", persisted=True),
         comment="Power limit of the GPU before it, W; NULL: not known (taken from readings)",
+    ),
+    Index(
+        "telemetry_power_limit_idx",
+        "run_id",
+        postgresql_include=["power_limit_w"],
+        postgresql_where=text("moment = 'before'"),
     ),
     one_of("moment", TELEMETRY_MOMENTS),
     one_of("outcome", OUTCOMES),

@@ -15,6 +15,7 @@ READER_SETTINGS = {
     "default_transaction_read_only": "on",
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "10min",  # an open transaction would hold up the next migration
+    "work_mem": "64MB",  # a question over years sorts and joins in memory; 4 MB, the default, go through files
     "timezone": "UTC",  # as the nights are counted
     "search_path": "public",
 }

@@ -56,6 +56,7 @@ from regression.results.energy_tables import (
     telemetry_trace,
 )
 from regression.results.judgement_tables import baseline, check_result, withdrawal
+from regression.results.reading_columns import reading_columns
 
 run = Table(
     "run",
@@ -119,8 +120,10 @@ run = Table(
     required("loaded_at", TIMESTAMP, "When the record was loaded (UTC)", server_default=text("now()")),
     UniqueConstraint("dag_id", "dag_run_id"),
     UniqueConstraint("run_id", *BASELINE_KEY_OF_RUN, name="run_baseline_key"),
-    Index(None, "workload", "device_id", "started_at", "run_id"),  # the run before, for every view that looks back
+    # The run before, for every view that looks back; it counts only where its payload is the same.
+    Index(None, "workload", "device_id", "started_at", "run_id", postgresql_include=["payload_id"]),
     Index(None, "started_at"),
+    Index(None, "dag_run_id"),
     Index("run_night_idx", text("((started_at AT TIME ZONE 'UTC')::date)")),
     one_of("trigger", TRIGGERS),
     one_of("outcome", OUTCOMES),
@@ -233,6 +236,7 @@ round_ = Table(
     required("earlier_attempts", JSONB, "Why the round had to be measured again: code and message of each attempt"),
     required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
+    *reading_columns(),
     Index("round_invalid_idx", "run_id", postgresql_where=text("NOT valid")),  # few, and asked for by themselves
     one_of("outcome", OUTCOMES),
     one_of("protocol", STORED_PROTOCOLS),

@@ -3,7 +3,7 @@
 from regression.results.migrate import run_sql
 
 revision = "0005"
-down_revision = "0003"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 

@@ -50,11 +50,16 @@ SCHEMA = {
     "version": "SELECT version_num FROM alembic_version",
 }
 TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
-LATE = "check_result"  # a table that every migration from one of these versions comes to after others
+KILLED = [*OLDER, "0003"]
+LATE = {"0003": "round"}  # a table that the migration from or to this version comes to after others; else check_result
 WAITING = """
     SELECT pid FROM pg_locks
-    WHERE relation = 'check_result'::regclass AND NOT granted
+    WHERE relation = CAST(:late AS regclass) AND NOT granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+SPANS = """
+    SELECT round, (counters #>> '{idle_after,end,time_s}')::float - (counters #>> '{idle_before,start,time_s}')::float
+    FROM round
 """
 CHANGED = """
     SELECT count(*) FROM pg_locks
@@ -134,6 +139,7 @@ def test_an_installation_of_the_first_night_comes_along_with_its_data(roles: Dat
     assert rows(roles, "SELECT run_id, round, adjusted_mj, counters FROM round ORDER BY run_id, round") == before
     assert rows(roles, "SELECT DISTINCT earlier_attempts::text, tick_period_s FROM round") == [("[]", None)]
     assert rows(roles, "SELECT DISTINCT inject, seed FROM run") == [(None, None)]
+    assert rows(roles, "SELECT round, last_reading_s - first_reading_s FROM round") == rows(roles, SPANS)
     assert rows(roles, "SELECT energy_trust, for_energy FROM baseline_current") == [("verified", True)]
     assert rows(roles, "SELECT count(*), sum(cardinality(failed_gates)), count(withdrawn) FROM nightly") == [(2, 0, 0)]
     store(roles, run_record("tonight"), energy_run("later"))  # the former changes nothing
@@ -173,9 +179,10 @@ def test_an_older_database_that_holds_what_cannot_be_stays_as_it_is(roles: Datab
     assert (schema(roles), contents(roles)) == before
 
 
-def killed_in_the_middle(database: Database, migration: Callable[[], None]) -> list[BaseException]:
+def killed_in_the_middle(database: Database, version: str, migration: Callable[[], None]) -> list[BaseException]:
     """Run a migration whose connection is ended when it has made part of its changes; returns what it raised."""
     raised: list[BaseException] = []
+    late = LATE.get(version, "check_result")
 
     def run() -> None:
         try:
@@ -185,31 +192,31 @@ def killed_in_the_middle(database: Database, migration: Callable[[], None]) -> l
 
     worker = threading.Thread(target=run)
     with database.admin.connect() as connection:
-        connection.execute(text(f"LOCK TABLE {LATE} IN ACCESS SHARE MODE"))
+        connection.execute(text(f"LOCK TABLE {late} IN ACCESS SHARE MODE"))
         worker.start()
-        pid = _wait_for_the_lock(connection, worker)
+        pid = _wait_for_the_lock(connection, late, worker)
         assert connection.execute(text(CHANGED), {"pid": pid}).scalar_one() > 3
         connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
         worker.join(timeout=30)
     return raised
 
 
-def _wait_for_the_lock(connection: Connection, worker: threading.Thread) -> int:
+def _wait_for_the_lock(connection: Connection, late: str, worker: threading.Thread) -> int:
     while worker.is_alive():
-        found = connection.execute(text(WAITING)).scalar()
+        found = connection.execute(text(WAITING), {"late": late}).scalar()
         if found is not None:
             return int(found)
         time.sleep(0.02)
     raise AssertionError("the migration ended without coming to the locked table")
 
 
-@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("version", KILLED)
 def test_an_upgrade_whose_connection_is_killed_leaves_the_old_version_whole(roles: Database, version: str) -> None:
     migrate.upgrade(roles.owner)
     fill(roles)
     migrate.downgrade(roles.owner, version)
     before = schema(roles), contents(roles)
-    (error,) = killed_in_the_middle(roles, lambda: migrate.upgrade(roles.owner))
+    (error,) = killed_in_the_middle(roles, version, lambda: migrate.upgrade(roles.owner))
     assert isinstance(error, OperationalError)
     assert (schema(roles), contents(roles)) == before
     migrate.upgrade(roles.owner)
@@ -217,10 +224,10 @@ def test_an_upgrade_whose_connection_is_killed_leaves_the_old_version_whole(role
     assert rows(roles, "SELECT count(*) FROM nightly") == [(4,)]
 
 
-@pytest.mark.parametrize("version", [*OLDER, "base"])
+@pytest.mark.parametrize("version", [*KILLED, "base"])
 def test_a_downgrade_whose_connection_is_killed_leaves_the_newest_version_whole(full: Database, version: str) -> None:
     before = schema(full), contents(full)
-    (error,) = killed_in_the_middle(full, lambda: migrate.downgrade(full.owner, version))
+    (error,) = killed_in_the_middle(full, version, lambda: migrate.downgrade(full.owner, version))
     assert isinstance(error, DBAPIError)
     assert (schema(full), contents(full)) == before
     assert rows(full, "SELECT count(*) FROM nightly") == [(3,)]

@@ -169,7 +169,7 @@ def test_imported_records_are_no_nights_but_have_their_rounds_and_draws(database
         ("SELECT night, adjusted_mj, valid FROM round_trend", "round_energy", 0),
         ("SELECT night, aligned_mj FROM round_trend", "round_energy", 1),
         ("SELECT night, draw, agreed FROM validation_history", "run", 1),
-        ("SELECT night, draw, changed FROM validation_history", "run", 2),
+        ("SELECT night, draw, changed FROM validation_history", "run", 3),  # itself, the one before, and further back
         ("SELECT night, verdict FROM nightly", "check_result", 0),
         ("SELECT night, verdict FROM nightly", "telemetry_gate", 0),
         ("SELECT night, energy_verdict FROM nightly", "check_result", 1),
