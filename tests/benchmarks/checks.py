@@ -12,8 +12,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from unittest import mock
@@ -31,10 +30,13 @@ from regression.operators import (
 )
 from regression.results.roles import WRITER
 from tests.benchmarks import history_judgements, history_story
-from tests.benchmarks.history import _empty_database, _engine, _say, _server
+from tests.benchmarks.history import Clock, _empty_database, _engine, _say, _server
+from tests.benchmarks.history_report import Times
 from tests.benchmarks.history_rows import generate, settle
 
 OPERATORS = (AgreementRegressionOperator, EnergyDriftOperator, TimeDriftOperator, EnvironmentChangeOperator)
+Taken = tuple[float, float]
+"""Milliseconds by the wall, and of the CPUs of this process and of PostgreSQL's."""
 JUDGED = 40
 """Newest nights that are judged, one after the other; the first one does not count: it imports scipy."""
 
@@ -50,14 +52,15 @@ def main() -> int:
         writer = _history(cluster, arguments.devices, arguments.nights, arguments.seed)
         names = _newest(writer)
         with mock.patch.object(checks, "results_engine", lambda conn_id: writer):
-            seconds = [_judge(name) for name in names][1:]
+            clock = Clock(_session(writer))
+            taken = [_judge(name, clock) for name in names][1:]
         nights = _nights_of_history(writer, names[-1])
         writer.dispose()
     print(f"{arguments.devices} x {arguments.nights} nights, {nights} of them in the history of the newest one, ms:\n")
-    print("| operator | median | slowest |\n|---|---:|---:|")
+    print("| operator | median | slowest | of CPUs |\n|---|---:|---:|---:|")
     for operator in OPERATORS:
-        print(_row(operator.__name__, [1000 * one[operator.__name__] for one in seconds]))
-    print(_row("all of a night", [1000 * sum(one.values()) for one in seconds]))
+        print(_row(operator.__name__, [one[operator.__name__] for one in taken]))
+    print(_row("all of a night", [_sum(one.values()) for one in taken]))
     return 0
 
 
@@ -88,17 +91,29 @@ def _newest(writer: Engine) -> list[str]:
         return list(connection.execute(wanted, {"count": JUDGED + 1}).scalars())[::-1]
 
 
-def _judge(name: str) -> dict[str, float]:
-    """Seconds by operator; what it finds does not matter here."""
+def _session(writer: Engine) -> int:
+    """Process of the one session that the engine keeps."""
+    with writer.connect() as connection:
+        return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+
+
+def _judge(name: str, clock: Clock) -> dict[str, Taken]:
+    """What each operator takes; what it finds does not matter here."""
     taken = {}
     for operator in OPERATORS:
-        task = operator(task_id="check", run_dag_id="nightly_qda", run_dag_run_id=name)
+        task, times = operator(task_id="check", run_dag_id="nightly_qda", run_dag_run_id=name), Times()
         task.log.disabled = True
-        began = time.perf_counter()
+        clock.start()
         with suppress(AirflowFailException):
             task.execute({})
-        taken[operator.__name__] = time.perf_counter() - began
+        clock.stop(times)
+        taken[operator.__name__] = times.ms[0], times.cpu_ms[0]
     return taken
+
+
+def _sum(parts: Iterable[Taken]) -> Taken:
+    wall, cpu = zip(*parts, strict=True)
+    return sum(wall), sum(cpu)
 
 
 def _nights_of_history(writer: Engine, name: str) -> int:
@@ -111,8 +126,9 @@ def _nights_of_history(writer: Engine, name: str) -> int:
         return int(connection.execute(wanted, {"name": name}).scalar_one())
 
 
-def _row(name: str, ms: list[float]) -> str:
-    return f"| {name} | {statistics.median(ms):.0f} | {max(ms):.0f} |"
+def _row(name: str, taken: Sequence[Taken]) -> str:
+    wall, cpu = zip(*taken, strict=True)
+    return f"| {name} | {statistics.median(wall):.0f} | {max(wall):.0f} | {statistics.median(cpu):.0f} |"
 
 
 if __name__ == "__main__":

@@ -145,20 +145,22 @@ class Nights:
 def usable_nights(series: Series) -> Nights:
     """The figures that can be computed with, in order, and an account of the others."""
     metric, kept, dropped = series.metric, [], dict[str, int]()
-    scale_to = UNITS[metric.unit][1]
-    last: tuple[datetime, str | None] | None = None
+    factors = {unit: UNITS[unit][1] / UNITS[metric.unit][1] for unit in {f.unit for f in series.figures}}
+    factors[metric.unit] = 1.0
+    newest, last = None, ""
     for figure in series.figures:
         reason = _unusable(figure, metric)
         if reason:
             dropped[reason] = dropped.get(reason, 0) + 1
         elif figure.value is not None:
-            factor = 1.0 if figure.unit == metric.unit else UNITS[figure.unit][1] / scale_to
-            kept.append((figure.time.timestamp() / 86400, figure.value * factor))
-        if last is None or (figure.time, reason or "") >= (last[0], last[1] or ""):
-            last = figure.time, reason
+            kept.append((figure.time.timestamp() / 86400, figure.value * factors[figure.unit]))
+        if newest is None or figure.time > newest:
+            newest, last = figure.time, reason or ""
+        elif figure.time == newest:
+            last = max(last, reason or "")
     kept.sort()
     table = np.array(kept, dtype=np.float64).reshape(-1, 2)
-    return Nights(table[:, 0], table[:, 1], dict(sorted(dropped.items())), last[1] if last else None)
+    return Nights(table[:, 0], table[:, 1], dict(sorted(dropped.items())), last or None)
 
 
 def of_values(metric: Metric, days: Iterable[float], values: Iterable[float | None]) -> Series:

@@ -136,7 +136,7 @@ def series_of(
         .select_from(stored.join(environment))
         .where(_of_key(stored, environment.c.environment_class, key), wanted)
         .order_by(stored.c.started_at, stored.c.run_id)
-    )
+    ).all()
     unit, repeats = metric.metric.unit, _repeats(connection, run) if run is not None else None
     figures = tuple(Figure(at, value, unit, good, name) for at, value, good, name in rows)
     return Series(metric.over(repeats), figures, _series_key(key, segment))
