@@ -13,13 +13,18 @@
 -- until (date): last night
 \if :{?until} \else \set until 'infinity' \endif
 
-SELECT e.night, e.device, e.device_uuid, e.what, e.from_value, e.to_value, e.detail, e.previous_night, e.trigger,
-       e.dag_run_id
-FROM environment_changes AS e
-WHERE e.workload = :'workload'
-  AND (:'device' = '' OR e.device_uuid = :'device' OR e.device = :'device')
-  AND e.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
-  AND e.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
-  AND (:'what' = '' OR e.what = :'what')
-  AND e.trigger <> 'import'
-ORDER BY e.started_at DESC, e.device_uuid, e.what;
+WITH changes AS MATERIALIZED (
+    -- Ordered afterwards: before that, every run would be sorted with all that its environment holds.
+    SELECT e.*
+    FROM environment_changes AS e
+    WHERE e.workload = :'workload'
+      AND (:'device' = '' OR e.device_uuid = :'device' OR e.device = :'device')
+      AND e.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
+      AND e.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+      AND (:'what' = '' OR e.what = :'what')
+      AND e.trigger <> 'import'
+)
+SELECT c.night, c.device, c.device_uuid, c.what, c.from_value, c.to_value, c.detail, c.previous_night, c.trigger,
+       c.dag_run_id
+FROM changes AS c
+ORDER BY c.started_at DESC, c.device_uuid, c.what;

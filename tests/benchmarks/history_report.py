@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from tests.benchmarks.history_asked import Asked
 from tests.benchmarks.history_rows import Generated
@@ -34,6 +37,12 @@ class Times:
     def cpu(self) -> float:
         return statistics.median(self.cpu_ms)
 
+    def figures(self) -> dict[str, Any]:
+        if self.failed:
+            return {"failed": self.failed}
+        figures = {"p50": self.p50, "p95": self.p95, "cpu": self.cpu}
+        return {name: round(value, 3) for name, value in figures.items()} | {"times": len(self.ms)}
+
     def __str__(self) -> str:
         return f"{self.failed} | | " if self.failed else " | ".join(map(_ms, (self.p50, self.p95, self.cpu)))
 
@@ -50,13 +59,13 @@ class Measured:
 
 
 def as_markdown(options: str, version: str, whole: Measured, tenth: Measured) -> str:
-    """Everything that was measured: how, sizes, and one line for each that was asked."""
+    """Everything that was measured: how, sizes, and one line for each that was asked; times in ms."""
     now, load = datetime.now(UTC), os.getloadavg()[2]
     lines = [
         f"`PYTHONPATH=plugins python -m tests.benchmarks.history {options}`, {now:%Y-%m-%d}, {version}, "
-        f"Python {platform.python_version()}, {os.cpu_count()} CPUs with a load of {load:.1f}.",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores with a load of {load:.1f}.",
         "",
-        f"| | {whole.nights} nights | {tenth.nights} nights |",
+        f"| | {whole.nights:,} nights | {tenth.nights:,} nights |",
         "|---|---:|---:|",
     ]
     for name, count in whole.made.rows.items():
@@ -67,8 +76,40 @@ def as_markdown(options: str, version: str, whole: Measured, tenth: Measured) ->
         lines.append(
             f"| load of one more night {name}: p50, p95, CPU in ms | {_three(times)} | {_three(tenth.loads[name])} |"
         )
-    lines += ["", *_size_lines(whole, tenth), "", *_answer_lines(whole, tenth), ""]
-    return "\n".join(lines)
+    lines += ["", *_size_lines(whole, tenth)]
+    for kinds in (("view", "Grafana"), ("question",)):
+        lines += ["", *_answer_lines(whole, tenth, kinds)]
+    return "\n".join([*lines, ""])
+
+
+def as_json(options: str, version: str, histories: Sequence[Measured]) -> str:
+    """The same figures, unrounded but for microseconds, of the histories that are done."""
+    found = [
+        {
+            "nights": history.nights,
+            "rows": history.made.rows,
+            "seconds": round(history.made.seconds, 1),
+            "loading_s": round(history.made.loading_s, 1),
+            "bytes_of_rows": {name: rows for name, rows, _ in history.sizes},
+            "bytes_of_indexes": {name: indexes for name, _, indexes in history.sizes},
+            "loads_ms": {name: times.figures() for name, times in history.loads.items()},
+            "answers_ms": [
+                {"kind": one.kind, "name": one.name, "use": one.use, "aim_ms": one.aim_ms, "rows": times.rows}
+                | times.figures()
+                for one, times in history.answers
+            ],
+        }
+        for history in histories
+    ]
+    about = {
+        "options": options,
+        "postgresql": version,
+        "python": platform.python_version(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[2], 1),
+    }
+    return json.dumps(about | {"histories": found}, indent=1) + "\n"
 
 
 def _size_lines(whole: Measured, tenth: Measured) -> list[str]:
@@ -82,17 +123,19 @@ def _size_lines(whole: Measured, tenth: Measured) -> list[str]:
     return lines
 
 
-def _answer_lines(whole: Measured, tenth: Measured) -> list[str]:
+def _answer_lines(whole: Measured, tenth: Measured, kinds: Sequence[str]) -> list[str]:
     lines = [
         "| asked | of | rows | p50 | p95 | CPU | a tenth: p50 | p95 | CPU | aim |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for (one, times), (_, other) in zip(whole.answers, tenth.answers, strict=True):
+        if one.kind not in kinds:
+            continue
         name = one.name if one.kind == "Grafana" else f"`{one.name}`"
         met = "missed"
         if not times.failed and times.cpu <= one.aim_ms:
             met = "met" if times.p95 <= one.aim_ms else "met by the CPU"
-        lines.append(f"| {one.kind} {name} | {one.use} | {times.rows:,} | {times} | {other} | {one.aim_ms:.0f} {met} |")
+        lines.append(f"| {name} | {one.use} | {times.rows:,} | {times} | {other} | {one.aim_ms:.0f} {met} |")
     return lines
 
 
