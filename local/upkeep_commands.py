@@ -62,8 +62,8 @@ def _check_idle(held: Stack) -> None:
 def command_retention(home: Home, arguments: argparse.Namespace) -> int:
     """Drop what is old, or say what would be."""
     with told_in_one_line():
-        for given in (arguments.traces_after, arguments.rounds_after):
-            span(given)  # refused before anything is started
+        for where, given in (("--traces-after", arguments.traces_after), ("--rounds-after", arguments.rounds_after)):
+            span(given, where)  # refused before anything is started
         with hold(home, arguments.dsn, need_airflow=False) as held, engine_of(held.databases().owner) as engine:
             ages = arguments.traces_after, arguments.rounds_after
             try:

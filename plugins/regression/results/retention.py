@@ -46,7 +46,8 @@ def retain(engine: Engine, traces_after: str, rounds_after: str, *, dry_run: boo
     ``engine`` is the owner's: a judged run is history for everyone else. Raises ``BadInput`` for a time that is none.
     """
     run = tables.run.c
-    old_traces, old_rounds = (run.started_at < func.now() - span(given) for given in (traces_after, rounds_after))
+    old_traces = run.started_at < func.now() - span(traces_after, "traces-after")
+    old_rounds = run.started_at < func.now() - span(rounds_after, "rounds-after")
     whole = and_(old_rounds, ~exists().where(tables.baseline.c.run_id == run.run_id))
     goes = [  # what refers to rounds before the rounds
         (tables.round_trace, or_(old_traces, whole)),
@@ -62,11 +63,11 @@ def retain(engine: Engine, traces_after: str, rounds_after: str, *, dry_run: boo
         return [handle(connection, table, which) for table, which in goes]
 
 
-def span(given: str) -> ColumnElement[object]:
-    """``90d``, ``12w`` or ``2y`` as an interval of the database; raises ``BadInput``."""
+def span(given: str, where: str) -> ColumnElement[object]:
+    """``90d``, ``12w`` or ``2y`` as an interval of the database; raises ``BadInput`` that says ``where``."""
     found = re.fullmatch(r"([0-9]{1,5})([dwy])", given)
     if not found or not 0 < int(found[1]) <= MOST:
-        raise BadInput("bad_span", f"expected a time such as 90d, 12w or 2y, found {given!r:.80}")
+        raise BadInput("bad_span", f"{where}: expected a time such as 90d, 12w or 2y, found {given!r:.80}")
     years, weeks, days = (int(found[1]) if found[2] == unit else 0 for unit in "ywd")
     return func.make_interval(years, 0, weeks, days)
 

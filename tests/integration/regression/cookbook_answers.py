@@ -129,6 +129,12 @@ NIGHTS = [
         GPU | {"top": "1", "until": "2026-03-01"},
     ),
     Answer(
+        "slowest_nights",
+        "night other_s",
+        [("2026-03-02", None)],
+        {"device": "GPU-simulated", "until": "2026-03-02"},
+    ),
+    Answer(
         "missing_nights",
         "first_night last_night nights runs_by_hand",
         [("2026-03-04", "2026-03-05", 2, 2), ("2026-03-09", "2026-03-31", 23, 0), ("2026-04-02", "2026-04-02", 1, 0)],
