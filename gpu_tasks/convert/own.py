@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import starmap
 
 from gpu_tasks.convert.checking import Fact, check
-from gpu_tasks.energy.derive import with_figures
 from gpu_tasks.energy.figures import summarise
+from gpu_tasks.energy.recheck import recomputed_round, recomputed_telemetry
 from gpu_tasks.energy.trust import energy_trust
-from gpu_tasks.records import RoundRecord, RunRecord, Summary
+from gpu_tasks.records import RunRecord
 
 TRUSTED = "verified"
 
@@ -24,19 +25,17 @@ def check_run(record: RunRecord, source: str) -> None:
 
 def _facts(record: RunRecord) -> Iterator[Fact]:
     for index, measured in enumerate(record.rounds):
-        yield from _differences(f"$.rounds[{index}]", with_figures(measured), measured)
+        yield from starmap(Fact, recomputed_round(measured, f"$.rounds[{index}]"))
+    for index, look in enumerate(record.telemetry):
+        yield from starmap(Fact, recomputed_telemetry(look, f"$.telemetry[{index}]"))
     request = record.request
     computed = summarise(
         len(request.draws), record.validations, record.rounds_expected, record.rounds, record.telemetry
     )
-    yield from _differences("$.summary", computed, record.summary)
+    for field in dataclasses.fields(computed):
+        yield Fact(f"$.summary.{field.name}", getattr(computed, field.name), getattr(record.summary, field.name))
     gates, trust, _ = energy_trust(record.provision, record.telemetry, record.rounds, request.reference_bands)
     if record.gates:
         yield Fact("$.gates", gates, record.gates)
     if TRUSTED in (record.energy_trust, trust):
         yield Fact("$.energy_trust", trust, record.energy_trust)
-
-
-def _differences(where: str, expected: RoundRecord | Summary, found: RoundRecord | Summary) -> Iterator[Fact]:
-    for field in dataclasses.fields(expected):
-        yield Fact(f"{where}.{field.name}", getattr(expected, field.name), getattr(found, field.name))

@@ -19,7 +19,15 @@ from gpu_tasks.energy.instruments import Instruments, LoadRun
 from gpu_tasks.energy.preflight import refuse_unfit
 from gpu_tasks.energy.protocols import Say, idle_stretch
 from gpu_tasks.energy.window_figures import edges_power_w
-from gpu_tasks.records import CounterEdge, GateResult, GpuState, IdleWander, PowerTrace, ReferenceLoad
+from gpu_tasks.records import (
+    CounterEdge,
+    GateResult,
+    GpuState,
+    IdleWander,
+    PowerTrace,
+    ReferenceLoad,
+    TelemetryRecord,
+)
 
 LOAD_S = 5.0
 LOW_DUTY, LOW_DUTY_S = 0.2, 10.0
@@ -100,11 +108,38 @@ def reference_load(run: LoadRun, idle_w: float) -> ReferenceLoad:
     """Energy above idle an operation, from a stretch of products and the idle power before it."""
     seconds = run.end.time_s - run.start.time_s
     energy_j = (run.end.energy_mj - run.start.energy_mj) / 1000
-    operations = float(FLOATING_POINT_OPERATIONS * run.size**3 * run.repeats)
+    return _load(run.size, run.repeats, run.largest_error, seconds=seconds, energy_j=energy_j, idle_w=idle_w)
+
+
+def with_load_figures(record: TelemetryRecord) -> TelemetryRecord:
+    """``record`` with everything computed again that follows from its counter steps and its energies.
+
+    The load with pauses has nothing left that its figure could be made of.
+    """
+    edges, load = record.idle_edges, record.reference_load
+    if not edges or load is None:
+        return record
+    low = load.low_duty_joules_per_1e12_operations
+    again = _load(
+        load.size,
+        load.repeats,
+        load.largest_error,
+        seconds=load.duration_s,
+        energy_j=load.energy_j,
+        idle_w=edges_power_w(edges),
+    )
+    again = dataclasses.replace(again, low_duty_joules_per_1e12_operations=low)
+    return dataclasses.replace(record, wander=idle_wander(edges), reference_load=again)
+
+
+def _load(
+    size: int, repeats: int, largest_error: float, *, seconds: float, energy_j: float, idle_w: float
+) -> ReferenceLoad:
+    operations = float(FLOATING_POINT_OPERATIONS * size**3 * repeats)
     above_j = energy_j - idle_w * seconds
     return ReferenceLoad(
-        size=run.size,
-        repeats=run.repeats,
+        size=size,
+        repeats=repeats,
         operations=operations,
         duration_s=seconds,
         energy_j=energy_j,
@@ -112,8 +147,8 @@ def reference_load(run: LoadRun, idle_w: float) -> ReferenceLoad:
         above_idle_w=above_j / seconds,
         joules_per_1e12_operations=above_j / operations * 1e12,
         tera_operations_per_s=operations / seconds / 1e12,
-        largest_error=run.largest_error,
-        result_verified=run.largest_error <= LARGEST_ERROR,
+        largest_error=largest_error,
+        result_verified=largest_error <= LARGEST_ERROR,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.gates import failed as failed_gates
+from gpu_tasks.energy.recheck import check_part
 from gpu_tasks.energy.trust import energy_trust
 from gpu_tasks.programs.console import in_short
 from gpu_tasks.records import (
@@ -188,6 +189,8 @@ def _read(
             _check_counts(record, path)
         if isinstance(record, RoundRecord) and record.valid:
             _check_round(record, path, asked or {})
+        if isinstance(record, RoundRecord | TelemetryRecord):
+            check_part(record, str(path))
     except BadInput as error:
         return Part(name, stage, None, Outcome.BAD_INPUT, Reason(error.code, error.message))
     return Part(name, stage, record, record.outcome, record.reason)
