@@ -60,6 +60,12 @@ def test_a_change_has_date_levels_and_the_sum_since_the_first_level() -> None:
     json.dumps([point.as_json() for point in (one, other)])
 
 
+def test_a_wild_first_night_is_not_the_first_level() -> None:
+    made = steps(1, (80, 4.0), (160, 4.16))
+    made[0] = 130
+    assert change_points(series(made))[-1].since_first == pytest.approx(0.0816, abs=0.006)
+
+
 @pytest.mark.parametrize("phi", [0.0, 0.6])
 def test_an_unchanged_history_has_none(phi: float) -> None:
     found = 0
@@ -98,6 +104,7 @@ def test_too_short_or_empty_histories_have_none() -> None:
 
 
 def test_missing_figures_do_not_move_the_dates() -> None:
+    """ruptures 122 and 318."""
     made = steps(5, (80, 4.0))
     whole = change_points(series(made))
     holes = [float("nan") if n in (20, 79, 140) else v for n, v in enumerate(made)]

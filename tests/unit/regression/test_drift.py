@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from regression.detectors.drift import DriftSettings, judge_drift
 from regression.detectors.history import judge_history
@@ -87,6 +88,47 @@ def test_missing_nights_change_nothing_for_the_others() -> None:
 def test_equal_values_do_not_drift_and_a_step_after_them_shows() -> None:
     assert judge_drift(series([5.0] * 100)).verdict is Verdict.OK
     assert judge_drift(series([5.0] * 100 + [5.2])).verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize(("noise_nights", "phi"), [(30, 0.0), (150, 0.6)])
+def test_what_a_creep_is_worth_allows_for_correlation_and_for_a_noise_that_is_hardly_known(
+    noise_nights: int, phi: float
+) -> None:
+    rng, made = np.random.default_rng(4), np.zeros(200)
+    for night in range(1, 200):
+        made[night] = phi * made[night - 1] + rng.normal() * (1 - phi**2) ** 0.5
+    made[35:] += 12
+    found = judge_drift(series(100 + made), DriftSettings(lengths=(4,), reference_nights=noise_nights))
+    assert found.details["tail_degrees_of_freedom"] is None
+    assert found.reason_code == "creep_higher"
+    scale, used = found.details["scale"], found.details["phi"]
+    fading = (1 - used) / (1 + used)
+    level_errors = [1 / (3 / np.pi * (1 + nights * fading)) for nights in (29, 9)]
+    freedom = 0.82 * noise_nights - 1
+    raw = stats.t.isf(stats.norm.sf(4.1), freedom)
+    expected = found.details["size"] / (scale * sum(level_errors) ** 0.5) * 4.1 / raw
+    assert found.details["statistic"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_last_digits_of_equal_values_are_no_drift() -> None:
+    made = series([0.3] * 50 + [0.1 + 0.2], replace(TIME, relative_floor=0.0))
+    assert judge_drift(made).verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(("count", "reference"), [(16, 12), (30, 21), (60, 41), (181, 121), (400, 180)])
+def test_growth_is_looked_for_over_a_third_of_the_history_and_sixty_nights_at_most(count: int, reference: int) -> None:
+    assert judge_drift(series(100 + NOISE[:count])).details["reference_nights"] == reference
+
+
+def test_one_night_makes_or_hides_no_creep() -> None:
+    """Ten nights say where the figure is now."""
+    crept = 100 + NOISE
+    crept[60:] *= 1.08
+    crept[-1] = 100
+    assert judge_drift(series(crept)).reason_code == "creep_higher"
+    usual = 100 + NOISE
+    usual[-1] = 108
+    assert judge_drift(series(usual)).verdict is Verdict.OK
 
 
 def test_lengths_that_do_not_fit_are_left_out() -> None:

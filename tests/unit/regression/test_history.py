@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regression.detectors.history import HistorySettings, judge_history
+from regression.detectors.history import HistorySettings, Shift, judge_history, worse_of
 from regression.detectors.series import HIGHER, LOWER, Figure, Metric, Series, of_values
 from regression.detectors.verdict import Verdict
 
@@ -174,12 +174,62 @@ def test_correlated_nights_need_more_to_be_a_change() -> None:
     assert same.details["phi"] < 0.25
 
 
+def test_correlated_nights_let_a_smaller_first_night_be_seen() -> None:
+    """What a night should be is known from the one before; in units of all nights' spread less is then a surprise."""
+    rng, made = np.random.default_rng(5), np.zeros(260)
+    for night in range(1, 260):
+        made[night] = 0.8 * made[night - 1] + rng.normal() * 0.6
+    found = judge_history(series(100 + made, replace(TIME, relative_floor=0.0)))
+    unseen = float(found.reason.partition("one of less than ")[2].split()[0])
+    phi, scale = found.details["phi"], found.details["scale"]
+    assert unseen == pytest.approx(3.92 * scale * (1 - phi**2) ** 0.5, rel=0.08)
+
+
 def test_only_what_is_within_reach_counts() -> None:
     """Ten years are judged like the last two hundred nights."""
     old = np.concatenate([np.full(3000, 500.0), QUIET])
     old_found, found = judge_history(series(old)), judge_history(series(QUIET))
     assert old_found.details["location"] == found.details["location"]
     assert old_found.details["statistic"] == pytest.approx(found.details["statistic"])
+
+
+@pytest.mark.parametrize(("count", "reference"), [(13, 12), (20, 16), (60, 48), (200, 180), (400, 180)])
+def test_the_newest_fifth_and_twenty_nights_at_most_are_under_judgement(count: int, reference: int) -> None:
+    made = 100 + np.random.default_rng(9).normal(size=count)
+    assert judge_history(series(made)).details["reference_nights"] == reference
+
+
+def test_one_night_and_an_old_onset_need_more_evidence() -> None:
+    found = HistorySettings().thresholds(20)
+    assert found[[-1, -2, -6, -7, 0]] == pytest.approx([3.92, 3.86, 3.86, 3.90, 3.86 + 14 * 0.04])
+
+
+def test_evidence_for_one_side_and_nights_on_the_other_are_no_change() -> None:
+    shift = Shift("2026-01-01", 3, 1.0, 5.0, 3.9)
+    assert shift.found()
+    assert not replace(shift, size=-1.0).found()
+    assert not replace(shift, statistic=3.8).found()
+    assert replace(shift, size=-1.0, statistic=-5.0).found()
+
+
+def test_what_may_go_unseen_is_what_the_noise_hides_and_what_the_floor_leaves_out() -> None:
+    unseen = []
+    for floor in (0.0, 0.01, 0.08):
+        reason = judge_history(series(QUIET, replace(TIME, relative_floor=floor))).reason
+        unseen.append(float(reason.partition("one of less than ")[2].split()[0]))
+    assert 3.5 < unseen[0] == unseen[1] < 5
+    assert unseen[2] == pytest.approx(8, abs=0.05)
+
+
+def test_of_two_looks_the_worse_is_told_and_of_two_alike_the_first() -> None:
+    base = judge_history(series(QUIET))
+    order = [Verdict.INCONCLUSIVE, Verdict.OK, Verdict.IMPROVED, Verdict.REGRESSED, Verdict.INVALID]
+    looks = [replace(base, verdict=verdict) for verdict in order]
+    for place, look in enumerate(looks):
+        assert all(worse_of(look, other) is looks[max(place, n)] for n, other in enumerate(looks))
+    small, again = replace(base, reason_code="below_floor"), replace(base)
+    assert worse_of(base, small) is worse_of(small, base) is small
+    assert worse_of(base, again) is base
 
 
 def test_a_higher_threshold_asks_for_more() -> None:
