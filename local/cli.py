@@ -17,6 +17,7 @@ from pathlib import Path
 from gpu_tasks.records import DEVICE_KINDS, Outcome
 from local import environments
 from local.errors import LauncherError
+from local.judging_arguments import add_judging_commands
 from local.paths import ROOT, Home, default_home
 from local.record_arguments import add_record_commands, add_upkeep_commands
 from local.testing import SUITES
@@ -90,6 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="rows as CSV with a header")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="rows as a JSON array of objects")
     sql.set_defaults(form="table")
+    add_judging_commands(commands, server)
     add_record_commands(commands, server)
     add_upkeep_commands(commands, server)
     test = commands.add_parser("test", help="check the project itself")

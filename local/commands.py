@@ -14,6 +14,7 @@ from croniter import croniter
 
 from gpu_tasks.records import Outcome
 from local import airflow, query, runs, stack
+from local.baseline_commands import command_baseline, command_withdraw
 from local.errors import LauncherError, Usage
 from local.locks import exclusive
 from local.logs import show_logs
@@ -28,6 +29,7 @@ from regression.nights.table import verdict_table
 
 __all__ = [
     "command_backup",
+    "command_baseline",
     "command_down",
     "command_export",
     "command_import",
@@ -41,6 +43,7 @@ __all__ = [
     "command_status",
     "command_trigger",
     "command_up",
+    "command_withdraw",
 ]
 DEFAULT_SCHEDULE = "0 2 * * *"
 LATEST_NIGHTS = """\

@@ -142,6 +142,16 @@ def engine_of(uri: str | URL) -> Iterator[Engine]:
 
 
 @contextmanager
+def told_by_the_database() -> Iterator[None]:
+    """Failures of the results database as the launcher's own, in one line."""
+    try:
+        yield
+    except DBAPIError as error:
+        line = next(iter(str(error.orig).strip().splitlines()), type(error).__name__)
+        raise LauncherError(f"the results database: {line}") from error
+
+
+@contextmanager
 def _administrator(target: Databases) -> Iterator[Any]:
     """Autocommitting cursor of the administrator (``CREATE DATABASE`` cannot run in a transaction).
 

@@ -14,11 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 from gpu_tasks.records import BadInput, Outcome, read_record_bytes, record_from_bytes, write_text_atomically
 from local import environments
-from local.databases import databases, engine_of, prepare
+from local.databases import databases, engine_of, prepare, told_by_the_database
 from local.errors import LauncherError, Usage, told_in_one_line
 from local.paths import ROOT, Home
 from local.record_arguments import FORMS
@@ -95,7 +93,7 @@ def command_export(home: Home, arguments: argparse.Namespace) -> int:
         raise Usage("export --format parquet: expected --out FILE, found none")
     with (
         told_in_one_line(),
-        _as_launcher_error(),
+        told_by_the_database(),
         hold(home, arguments.dsn, need_airflow=False) as held,
         engine_of(held.databases().reader) as engine,
         engine.begin() as connection,
@@ -158,19 +156,10 @@ def _replacing(out: Path) -> Iterator[tuple[Path, Path]]:
         target.replace(out)
 
 
-@contextmanager
-def _as_launcher_error() -> Iterator[None]:
-    try:
-        yield
-    except DBAPIError as error:
-        line = next(iter(str(error.orig).strip().splitlines()), type(error).__name__)
-        raise LauncherError(f"the results database: {line}") from error
-
-
 def command_rebuild(home: Home, arguments: argparse.Namespace) -> int:
     """Bring everything back; say what could not be."""
     home.create()
-    with told_in_one_line(), _as_launcher_error():
+    with told_in_one_line(), told_by_the_database():
         if arguments.into:
             target = databases(arguments.into, load(home.secrets), embedded=False)
             prepare(target, home.records, with_airflow=False)

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from gpu_tasks.records import BadInput, RunRecord, read_record_bytes
 from regression.results import spool, tables
-from regression.results.decisions import Decision, keep_decisions, pairs, read_decisions, store_decision
+from regression.results.decisions import Decision, check_words, keep_decisions, pairs, read_decisions, store_decision
 from regression.results.decisions import files as decision_files
 from regression.results.loading import LoadResult, load_run, parse_run_record, read_run_record
 
@@ -45,9 +45,10 @@ def accept_baseline(
     """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
 
     ``for_energy`` None: only when the energy of the run is verified. The decision is put on file in ``records``; where
-    none is given, the next load does it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline, and
-    for energy that is asked for where a telemetry gate failed or there is no counter.
+    none is given, the next load does it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline or
+    would be one for nothing, and for energy that is asked for where a telemetry gate failed or there is no counter.
     """
+    check_words(accepted_by=accepted_by, reason=reason)
     with engine.begin() as connection:
         baseline_id = _accept(
             connection,
@@ -67,6 +68,7 @@ def accept_baseline(
 
 def retire_baseline(engine: Engine, run_id: str, *, retired_by: str, reason: str, records: Path | None = None) -> None:
     """End the current baseline that run is, with nothing in its place; raises ``BadInput`` where it is none."""
+    check_words(retired_by=retired_by, reason=reason)
     with engine.begin() as connection:
         if not retire(connection, tables.baseline.c.run_id == run_id, retired_by, reason):
             raise BadInput("no_baseline", f"run {run_id}: expected a current baseline, found none")
@@ -193,6 +195,9 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
         why = f" ({run.energy_trust_reason})" if run.energy_trust_reason else ""
         message = f"run {run.run_id} cannot be a baseline for energy, which is {run.energy_trust}{why}"
         raise BadInput("energy_not_acceptable", message)
+    if not any(values[name] for name in ("for_agreement", "for_time", "for_energy")):
+        why = "" if run.energy_trust == "verified" else f" (its energy is {run.energy_trust})"
+        raise BadInput("no_purpose", f"run {run.run_id}: expected predictions, time or energy, found none of them{why}")
     table, key = tables.baseline, {name: getattr(run, name) for name in KEY}
     values |= {"environment_id": run.environment_id, "energy_trust": run.energy_trust}
     retire(connection, _current(run), values["accepted_by"], f"run {run.run_id} was accepted in its place")

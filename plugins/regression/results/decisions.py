@@ -77,6 +77,13 @@ KINDS: dict[str, type[Any]] = {
 }
 
 
+def check_words(**told: str | None) -> None:
+    """Refuse a name, reason or other text of a decision that says nothing, or that PostgreSQL cannot hold."""
+    for name, words in told.items():
+        if words is not None and (not words.strip() or "\0" in words):
+            raise BadInput("blank_text", f"{name}: expected some words, found {words!r:.80}")
+
+
 def keep_decisions(engine: Engine, folder: Path) -> list[Path]:
     """Write every decision in the database that has no file; returns the new files, in order."""
     with engine.connect() as connection:

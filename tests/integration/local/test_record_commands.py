@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,52 +15,19 @@ import psycopg2
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from local import backup, cli, environments
+from local import backup, cli
 from local.databases import engine_of, libpq_uri
 from local.errors import LauncherError
-from local.paths import ROOT, Home
+from local.paths import Home
 from local.postgres import Cluster
-from local.processes import marked
 from local.stack import hold, stop
 from regression.results.judgements import keep_judgement
 from regression.results.outcome import settle_verdict
 from regression.results.spool import load_record
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.natural import natural
+from tests.support.commands import Run
 from tests.support.original_records import MADE, QDA
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def home() -> Iterator[Home]:
-    """An installation whose PostgreSQL runs as long as the tests of this file, with this interpreter for everything."""
-    folder = Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp"))
-    folder.chmod(0o755)  # PostgreSQL's user passes through it
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(environments, "python", lambda _home, _name: Path(sys.executable))
-        patch.setattr(cli, "_inside_scheduler", lambda _home: True)
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "plugins")]))
-        patch.setenv("NIGHTLY_HOME", str(folder))
-        patch.delenv("NIGHTLY_DSN", raising=False)
-        with hold(Home(folder), None, need_airflow=False):
-            yield Home(folder)
-        stop(Home(folder))
-    assert marked(folder) == []
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def nightly(home: Home, capsys: pytest.CaptureFixture[str]) -> Run:
-    """``./nightly`` in this process: exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return status, output.out, output.err
-
-    return run
 
 
 @pytest.fixture

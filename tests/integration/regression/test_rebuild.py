@@ -370,7 +370,7 @@ def test_withdrawals_end_baselines_for_what_they_withdraw(database: Database, tm
     assert current == ["a"]  # still one for predictions and time
     with pytest.raises(BadInput) as caught:
         withdraw_run(database.writer, run_id, scope="all", withdrawn_by="ann", reason="off")
-    assert caught.value.code == "withdrawal_refused"
+    assert caught.value.code == "withdrawn_before"
     for wrong in ({"run_id": run_record("none").request.run_id}, {"scope": "time"}):
         given = {"run_id": run_id, "scope": "energy", "withdrawn_by": "ann", "reason": "off"} | wrong
         with pytest.raises(BadInput):
