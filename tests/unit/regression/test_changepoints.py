@@ -91,6 +91,13 @@ def test_changes_below_the_floor_are_left_out() -> None:
     assert change_points(series(made, replace(TIME, absolute_floor=5.0))) == ()
 
 
+def test_a_small_change_gives_way_and_the_large_one_beside_it_stays() -> None:
+    made = steps(4, (80, 3.0), (160, 12.0))
+    found = change_points(series(made, replace(TIME, relative_floor=0.05)))
+    assert [point.index for point in found] == [160]
+    assert found[0].before == pytest.approx(101.5, abs=1)
+
+
 def test_constant_series_have_none_and_a_step_between_constants_one() -> None:
     """elasticsearch 97588."""
     assert change_points(series([5.0] * 50)) == ()

@@ -56,6 +56,7 @@ def test_what_makes_figures_incomparable_begins_a_new_segment(change: dict[str, 
         ({"packages": {"numpy": "2.3.0", "torch": "2.6.0"}}, "package numpy 2.2.0 -> 2.3.0"),
         ({"versions": {**HERE.versions, "python": "3.12.1"}}, "environment python 3.11.7 -> 3.12.1"),
         ({"versions": {**HERE.versions, "driver": "551"}}, "driver 550 -> 551"),
+        ({"versions": {**HERE.versions, "driver": "20261130123456"}}, "driver 550 -> 20261130123456"),
     ],
 )
 def test_everything_else_is_named(change: dict[str, object], text: str) -> None:
