@@ -86,6 +86,8 @@ CREATE TABLE alert (
     acknowledged_reason text,
     muted_until timestamp with time zone,
     resolved_at timestamp with time zone,
+    message text,
+    tell_since timestamp with time zone,
     CONSTRAINT alert_acknowledged_at_check CHECK (((acknowledged_at >= opened_at) AND (acknowledged_at <= muted_until))),
     CONSTRAINT alert_acknowledged_check CHECK ((num_nulls(acknowledged_by, acknowledged_at, acknowledged_reason) = ANY (ARRAY[0, 3]))),
     CONSTRAINT alert_acknowledged_reason_check CHECK (((btrim(acknowledged_by) <> ''::text) AND (btrim(acknowledged_reason) <> ''::text))),
@@ -102,11 +104,12 @@ CASE state
     ELSE ((muted_until IS NULL) OR (acknowledged_at IS NOT NULL))
 END),
     CONSTRAINT alert_occurrences_check CHECK ((occurrences > 0)),
-    CONSTRAINT alert_outcome_check CHECK ((outcome = ANY (ARRAY['regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT alert_outcome_check CHECK ((outcome = ANY (ARRAY['regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text, 'environment_change'::text]))),
     CONSTRAINT alert_resolved_at_check CHECK ((((state = 'resolved'::text) = (resolved_at IS NOT NULL)) AND (resolved_at >= opened_at))),
     CONSTRAINT alert_runs_check CHECK (((first_run_id IS NULL) OR (last_run_id IS NOT NULL))),
     CONSTRAINT alert_state_check CHECK ((state = ANY (ARRAY['open'::text, 'acknowledged'::text, 'muted'::text, 'resolved'::text]))),
-    CONSTRAINT alert_text_check CHECK (((btrim(workload) <> ''::text) AND (btrim(metric) <> ''::text) AND (btrim(text) <> ''::text))),
+    CONSTRAINT alert_tell_since_check CHECK ((tell_since >= opened_at)),
+    CONSTRAINT alert_text_check CHECK (((btrim(workload) <> ''::text) AND (btrim(metric) <> ''::text) AND (btrim(text) <> ''::text) AND (btrim(message) <> ''::text))),
     CONSTRAINT alert_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text])))
 );
 
@@ -140,7 +143,7 @@ COMMENT ON COLUMN alert.unit IS 'Unit of the two figures';
 
 COMMENT ON COLUMN alert.baseline_id IS 'Baseline compared with';
 
-COMMENT ON COLUMN alert.text IS 'What people are told, as it was last sent';
+COMMENT ON COLUMN alert.text IS 'What people are told, in one line, as it was last told';
 
 COMMENT ON COLUMN alert.opened_at IS 'When it was opened (UTC)';
 
@@ -155,6 +158,10 @@ COMMENT ON COLUMN alert.acknowledged_reason IS 'What is known of its cause';
 COMMENT ON COLUMN alert.muted_until IS 'When its mute ends or ended (UTC)';
 
 COMMENT ON COLUMN alert.resolved_at IS 'When it was resolved (UTC); NULL while it is not';
+
+COMMENT ON COLUMN alert.message IS 'The message that goes with that line; NULL: none';
+
+COMMENT ON COLUMN alert.tell_since IS 'Since when a channel without a later event notified has something to tell, while the alert is open (UTC); NULL: none has';
 
 ALTER TABLE alert ALTER COLUMN alert_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME alert_alert_id_seq
@@ -173,8 +180,13 @@ CREATE TABLE alert_event (
     author text NOT NULL,
     text text NOT NULL,
     run_id uuid,
+    night timestamp with time zone,
+    channel text,
     CONSTRAINT alert_event_author_check CHECK ((btrim(author) <> ''::text)),
-    CONSTRAINT alert_event_event_check CHECK ((event = ANY (ARRAY['opened'::text, 'seen_again'::text, 'acknowledged'::text, 'muted'::text, 'mute_ended'::text, 'resolved'::text, 'reopened'::text, 'notified'::text, 'notification_failed'::text])))
+    CONSTRAINT alert_event_channel_check CHECK ((channel = ANY (ARRAY['smtp'::text, 'slack'::text, 'webhook'::text]))),
+    CONSTRAINT alert_event_delivery_check CHECK (((channel IS NULL) OR (event = ANY (ARRAY['notified'::text, 'notification_failed'::text])))),
+    CONSTRAINT alert_event_event_check CHECK ((event = ANY (ARRAY['opened'::text, 'seen_again'::text, 'acknowledged'::text, 'muted'::text, 'mute_ended'::text, 'resolved'::text, 'reopened'::text, 'notified'::text, 'notification_failed'::text]))),
+    CONSTRAINT alert_event_night_check CHECK ((num_nonnulls(run_id, night) <= 1))
 );
 
 COMMENT ON TABLE alert_event IS 'Everything that happened to alerts; rows are added and never changed';
@@ -192,6 +204,10 @@ COMMENT ON COLUMN alert_event.author IS 'Who did it, a person or a part of this 
 COMMENT ON COLUMN alert_event.text IS 'What was said, sent, or given as a reason';
 
 COMMENT ON COLUMN alert_event.run_id IS 'Run that caused it';
+
+COMMENT ON COLUMN alert_event.night IS 'Planned time of the night that caused it, where no run did (UTC)';
+
+COMMENT ON COLUMN alert_event.channel IS 'Of a delivery: smtp, slack or webhook';
 
 ALTER TABLE alert_event ALTER COLUMN alert_event_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME alert_event_alert_event_id_seq
@@ -1324,7 +1340,7 @@ COMMENT ON COLUMN open_alerts.unit IS 'Unit of the two figures';
 
 COMMENT ON COLUMN open_alerts.change_percent IS 'How far the figure is from that of the baseline, per cent';
 
-COMMENT ON COLUMN open_alerts.text IS 'What people are told, as it was last sent';
+COMMENT ON COLUMN open_alerts.text IS 'What people are told, in one line, as it was last told';
 
 COMMENT ON COLUMN open_alerts.occurrences IS 'Nights that showed it';
 

@@ -48,7 +48,7 @@ COMMENT ON COLUMN open_alerts.value IS 'Latest figure';
 COMMENT ON COLUMN open_alerts.baseline_value IS 'Figure of the baseline';
 COMMENT ON COLUMN open_alerts.unit IS 'Unit of the two figures';
 COMMENT ON COLUMN open_alerts.change_percent IS 'How far the figure is from that of the baseline, per cent';
-COMMENT ON COLUMN open_alerts.text IS 'What people are told, as it was last sent';
+COMMENT ON COLUMN open_alerts.text IS 'What people are told, in one line, as it was last told';
 COMMENT ON COLUMN open_alerts.occurrences IS 'Nights that showed it';
 COMMENT ON COLUMN open_alerts.first_night IS 'Date in UTC of the run that opened it; NULL: no run did';
 COMMENT ON COLUMN open_alerts.last_night IS 'Date in UTC of the latest run that showed it';

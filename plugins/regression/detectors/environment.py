@@ -17,6 +17,8 @@ UNIT = "versions"
 SHOWN = 3
 SHOWN_CHARACTERS = 12
 """Of a hash; versions are shown whole."""
+ALSO_CHANGED = "; also changed: "
+"""Stands between the reason of a drift and what else changed."""
 
 DEVICE, PROTOCOL, PAYLOAD, POWER, DRIVER = "device", "protocol", "payload", "power limit", "driver"
 CLASS, ENVIRONMENT, PACKAGE, KERNEL, SOURCE = "environment class", "environment", "package", "kernel", "source"
@@ -99,7 +101,7 @@ def beside(verdict: CheckVerdict, found: Sequence[Difference]) -> CheckVerdict:
     if not found or verdict.verdict not in (Verdict.REGRESSED, Verdict.IMPROVED):
         return verdict
     details = {**verdict.details, "also_changed": [asdict(difference) for difference in found]}
-    return replace(verdict, reason=f"{verdict.reason}; also changed: {in_words(found)}", details=details)
+    return replace(verdict, reason=f"{verdict.reason}{ALSO_CHANGED}{in_words(found)}", details=details)
 
 
 def in_words(found: Sequence[Difference], shown: int = SHOWN) -> str:

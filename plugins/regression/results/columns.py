@@ -35,6 +35,7 @@ ALERT_EVENTS = (
     *("opened", "seen_again", "acknowledged", "muted", "mute_ended", "resolved", "reopened"),
     *("notified", "notification_failed"),
 )
+ALERT_CHANNELS = ("smtp", "slack", "webhook")
 WITHDRAWAL_SCOPES = ("energy", "all")
 
 BASELINE_KEY_OF_RUN = ("workload", "payload_id", "device_id", "protocol", "environment_id", "energy_trust")

@@ -1,4 +1,4 @@
-"""Make an empty database whole again from the kept files: records, decisions, judgements.
+"""Make an empty database whole again from the kept files: records, decisions, judgements, alerts.
 
 All of it is one transaction: the database is whole afterwards, or as empty as before. A file that cannot be used is
 left out and named; everything else goes in.
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, exists, func, select, text
 from sqlalchemy.exc import DataError, IntegrityError
 
 from gpu_tasks.records import BadInput
-from regression.results import decisions, judgements, spool, tables
+from regression.results import alert_files, decisions, judgements, spool, tables
 from regression.results.baselines import FIRST_BASELINE_BY
 from regression.results.loading import LoadStatus, read_run_record, refusals, store_run
 
@@ -35,6 +35,7 @@ class Rebuilt:
     runs: int = 0
     decisions: int = 0
     judgements: int = 0
+    alerts: int = 0
     waiting: int = 0  # pending records: never loaded, and left for the next load
     broken: list[str] = field(default_factory=list)
 
@@ -53,6 +54,7 @@ def rebuild(engine: Engine, records: Path, progress: Progress = lambda *_: None)
         _bring_back_runs(connection, records, done, progress)
         _bring_back_decisions(connection, records, done, progress)
         _bring_back_judgements(connection, records, done, progress)
+        _bring_back_alerts(connection, records, done, progress)
     return done
 
 
@@ -111,6 +113,19 @@ def _bring_back_judgements(connection: Connection, records: Path, done: Rebuilt,
             done.judgements += 1
     for baseline, count in lost.items():
         done.broken.append(f"the baseline {baseline}, with which {count} checks compared, is not there")
+
+
+def _bring_back_alerts(connection: Connection, records: Path, done: Rebuilt, progress: Progress) -> None:
+    alert_files.lock(connection)
+    readable = []
+    for path in alert_files.files(records):
+        with _left_out(connection, done, path):
+            readable.append((path, alert_files.read_alert(path)))
+    alert_files.reserve_numbers(connection, (alert for _, alert in readable))
+    for _, (path, alert) in _counted("alerts", readable, progress):
+        with _left_out(connection, done, path):
+            alert_files.store_alert(connection, alert)
+            done.alerts += 1
 
 
 def _counted(what: str, items: Sequence[T], progress: Progress) -> Iterator[tuple[int, T]]:

@@ -133,7 +133,7 @@ def test_everything_comes_back(database: Database, other: Database, tmp_path: Pa
     assert done.broken == []
     assert (done.runs, done.decisions, done.judgements, done.waiting) == (11, 9, 8, 0)
     assert natural(other.writer) == natural(database.writer)
-    assert {what: last for what, _, last in told} == {"runs": 11, "decisions": 6, "judgements": 8}
+    assert {what: last for what, _, last in told} == {"runs": 11, "decisions": 6, "judgements": 8, "alerts": 0}
     assert [number for what, number, _ in told if what == "runs"] == list(range(12))
 
 

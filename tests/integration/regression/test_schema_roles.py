@@ -22,7 +22,8 @@ WRITER = {
     "check_result": "SELECT INSERT UPDATE DELETE",
     "baseline": "SELECT INSERT UPDATE(retired_at,retired_by,retired_reason)",
     "alert": "SELECT INSERT UPDATE(acknowledged_at,acknowledged_by,acknowledged_reason,baseline_id,baseline_value,"
-    "first_run_id,last_run_id,last_seen_at,muted_until,occurrences,outcome,resolved_at,state,text,unit,value)",
+    "first_run_id,last_run_id,last_seen_at,message,muted_until,occurrences,outcome,resolved_at,state,tell_since,text,"
+    "unit,value)",
     "alembic_version": "SELECT",
     **dict.fromkeys(("alert_event", "withdrawal"), "SELECT INSERT"),
     **dict.fromkeys(("device", "environment", "source_state", "payload", "payload_draw"), "SELECT INSERT"),

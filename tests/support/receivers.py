@@ -1,0 +1,124 @@
+"""Real receivers of alerts on this machine: an HTTP server that keeps what it was sent, and a mail server."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+
+def free_port() -> int:
+    """A port on which nobody listens."""
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@dataclass
+class Inbox:
+    """What an HTTP server was sent: path, headers and JSON body of each request; ``status`` and ``said`` it answers."""
+
+    port: int = 0
+    status: int = 200
+    said: str = "ok"
+    requests: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [body for _, _, body in self.requests]
+
+
+@contextmanager
+def http_receiver() -> Iterator[Inbox]:
+    """A server on a free port."""
+    inbox = Inbox()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            inbox.requests.append((self.path, dict(self.headers), json.loads(content)))
+            answer = inbox.said.format(path=self.path).encode()
+            self.send_response(inbox.status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.send_header("Location", f"{self.path}/elsewhere")
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing to standard error."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    inbox.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield inbox
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@dataclass
+class Post:
+    """What a mail server was sent: the addressee of each mail and the mail; it refuses ``refused`` addresses."""
+
+    port: int = 0
+    login: tuple[str, str] | None = None
+    refused: set[str] = field(default_factory=set)
+    mails: list[tuple[str, EmailMessage]] = field(default_factory=list)
+    logins: list[tuple[str, str]] = field(default_factory=list)
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if address in self.refused:
+            return "550 no such mailbox here"
+        envelope.rcpt_tos.append(address)
+        return "250 fine"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        content = envelope.content
+        assert isinstance(content, bytes)
+        mail = message_from_bytes(content, policy=policy.default)
+        self.mails += [(address, mail) for address in envelope.rcpt_tos]
+        return "250 kept"
+
+    def authenticate(
+        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: LoginPassword
+    ) -> AuthResult:
+        given = (data.login.decode(), data.password.decode())
+        self.logins.append(given)
+        return AuthResult(success=given == self.login, handled=given == self.login)
+
+    def text_of(self, number: int = 0) -> str:
+        """The text of a mail, as a reader sees it."""
+        part = self.mails[number][1].get_body(("html",))
+        assert part is not None
+        return str(part.get_content())
+
+
+@contextmanager
+def mail_receiver(login: tuple[str, str] | None = None) -> Iterator[Post]:
+    """A server on a free port, without TLS; with ``login`` it takes mail after that only."""
+    post = Post(login=login)
+    words: dict[str, Any] = {"auth_require_tls": False}
+    if login:
+        words |= {"authenticator": post.authenticate, "auth_required": True}
+    post.port = free_port()
+    controller = Controller(post, hostname="127.0.0.1", port=post.port, **words)
+    controller.start()
+    try:
+        yield post
+    finally:
+        controller.stop()

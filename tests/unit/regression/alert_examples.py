@@ -1,0 +1,105 @@
+"""Judged runs as alerts see them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from regression.alerts.judged import Check, JudgedRun
+from regression.detectors.environment import Difference
+
+BEGAN = datetime(2026, 11, 30, 2, 0, 3, tzinfo=UTC)
+RUN_ID = "5d2f6c1e-0000-5000-8000-000000000001"
+ACCEPTED = "scheduled__2026-11-01T02:00:00+00:00, 2026-11-01 09:12 UTC, by ann"
+DRIVER = Difference("driver", "driver", "570.86.15", "575.57.08", False)
+NEW_CLASS = Difference("environment class", "environment class", "cuda 12.8 python 3.11", "cuda 12.9 python 3.11", True)
+KERNEL = Difference("kernel", "kernel", "a" * 64, "b" * 64, False)
+
+
+def check(name: str, verdict: str = "ok", **changes: Any) -> Check:
+    values = {"metric": name, "unit": "mJ", "reason_code": "code", "plain_reason": f"{name} is as it was"}
+    return Check(name=name, verdict=verdict, **{**values, **changes})
+
+
+def run(*checks: Check, **changes: Any) -> JudgedRun:
+    values = {
+        "run_id": RUN_ID,
+        "dag_id": "nightly_qda",
+        "dag_run_id": "scheduled__2026-11-30T02:00:00+00:00",
+        "workload": "qda",
+        "trigger": "scheduled",
+        "started_at": BEGAN,
+        "verdict": "regression",
+        "reason_code": None,
+        "reason": None,
+        "device_id": 1,
+        "device": "NVIDIA A100-SXM4-40GB",
+    }
+    return JudgedRun(**{**values, **changes}, checks=checks)
+
+
+ENERGY = check(
+    "energy",
+    "regressed",
+    metric="adjusted_energy_per_replay",
+    reason_code="energy_above_spread",
+    plain_reason="adjusted energy 0.63 mJ a replay (median of 14 of 14 rounds) is above the round spread 0.59 to "
+    "0.61 mJ of baseline NVIDIA A100-SXM4-40GB scheduled__2026-11-01T02:00:00+00:00",
+    value=0.63,
+    baseline_value=0.6,
+    baseline_low=0.59,
+    baseline_high=0.61,
+    direction="higher",
+    baseline_id=1,
+    baseline=ACCEPTED,
+    first_look="first rounds alone: regressed (0.632 mJ); with the confirmation rounds: regressed",
+)
+ENERGY_HISTORY = check(
+    "energy_history",
+    "regressed",
+    metric="adjusted_energy_per_replay",
+    reason_code="shift_higher",
+    plain_reason="5.1 % higher since 2026-11-29 (2 nights)",
+    value=0.631,
+    baseline_value=0.6,
+    direction="higher",
+)
+GATE = {
+    "reason_code": "gate_failed",
+    "plain_reason": "gate known_load before the rounds: 412 W, expected 290 to 310 W",
+}
+FAULTY_ENERGY = check("energy", "invalid", metric="adjusted_energy_per_replay", **GATE)
+TIME = check(
+    "time",
+    "regressed",
+    metric="cuda_time_per_replay",
+    unit="ms",
+    reason_code="time_above_spread",
+    plain_reason="CUDA time 2.06 ms a replay is above the round spread 1.99 to 2.01 ms",
+    value=2.06,
+    baseline_value=2.0,
+    baseline_low=1.99,
+    baseline_high=2.01,
+    direction="higher",
+)
+AGREEMENT = check(
+    "agreement",
+    "regressed",
+    metric="agreed_predictions",
+    unit="predictions",
+    reason_code="agreement_dropped",
+    plain_reason="draw 3: 999 of 1000 agree, baseline 1000; index 17: expected 4, found 9",
+    value=10999,
+    baseline_value=11000,
+    direction="lower",
+    baseline_id=2,
+    baseline=ACCEPTED,
+)
+
+
+def environment(*found: Difference, **changes: Any) -> Check:
+    details = {"differences": [asdict(difference) for difference in found]}
+    values = {"metric": "surroundings", "unit": "versions", "details": details, "baseline_id": 1, "baseline": ACCEPTED}
+    verdict = "inconclusive" if any(difference.new_segment for difference in found) else "ok"
+    return check("environment", verdict, **{**values, **changes})
