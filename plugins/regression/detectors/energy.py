@@ -25,6 +25,7 @@ from regression.detectors.conditions import (
 from regression.detectors.rounds import LEAST_BASELINE_ROUNDS, WITHOUT_SPREAD, few_rounds, nothing_usable
 from regression.detectors.spread import SpreadRule, compare, explain
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
+from regression.detectors.window import Window, other_window
 
 CHECK = "energy"
 METRIC = "adjusted_energy_per_replay"
@@ -40,6 +41,7 @@ class RoundEnergy:
     """One round: ``adjusted_mj`` is mJ a replay with idle energy taken off (may be negative), None when unknown.
 
     ``figures`` are all the round's energies by name, its own among them. ``reason_code`` says why it is not valid.
+    ``window`` is how many replays it had, and the seconds of work; None: nobody said.
     """
 
     round: int
@@ -47,6 +49,7 @@ class RoundEnergy:
     adjusted_mj: float | None
     figures: Mapping[str, float] = field(default_factory=dict)
     reason_code: str | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,10 @@ def _usable(rounds: Sequence[RoundEnergy], figure: str | None = None) -> list[fl
     return [value for value in map(finite, found) if value is not None]
 
 
+def _windows(rounds: Sequence[RoundEnergy]) -> list[Window]:
+    return [measured.window for measured in rounds if measured.valid and measured.window is not None]
+
+
 def _gates_text(run: EnergyRun) -> str:
     told = [f"{gate.gate} ({gate.at}): {gate.message}" for gate in run.failed_gates[:SHOWN_GATES]]
     more = len(run.failed_gates) - SHOWN_GATES
@@ -143,6 +150,9 @@ def _obstacle(
     other = other_surroundings(conditions, baseline.conditions, baseline.name)
     if other:
         return other
+    window = other_window(_windows(run.rounds), _windows(baseline.rounds), baseline.name)
+    if window:
+        return window
     if len(_usable(baseline.rounds)) < LEAST_BASELINE_ROUNDS:
         return WITHOUT_SPREAD, few_rounds(baseline.name)
     if baseline.trust == VERIFIED and run.trust != VERIFIED:

@@ -218,12 +218,18 @@ def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> 
         name = row.figure if row.subject == SUBJECT else f"{row.figure} {row.subject}"
         figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(
-        select(measured.arm, measured.round, measured.valid, measured.adjusted_mj, measured.reason_code)
+        select(
+            *(measured.arm, measured.round, measured.valid, measured.adjusted_mj, measured.reason_code),
+            *(measured.repeats, measured.wall_ms),
+        )
         .where(measured.run_id == run_id, measured.step <= last_step)
         .order_by(measured.arm, measured.round)
     )
     return tuple(
-        RoundEnergy(row.round, row.valid, row.adjusted_mj, figures.get((row.arm, row.round), {}), row.reason_code)
+        RoundEnergy(
+            *(row.round, row.valid, row.adjusted_mj, figures.get((row.arm, row.round), {}), row.reason_code),
+            window=None if None in (row.repeats, row.wall_ms) else (row.repeats, row.repeats * row.wall_ms / 1000),
+        )
         for row in stored
     )
 

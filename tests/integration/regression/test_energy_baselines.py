@@ -168,6 +168,21 @@ def test_power_limit_and_kind_of_power_are_conditions_where_both_sides_say_them(
     assert (found.reason_code, found.details.get("not_compared")) == (code, not_compared)
 
 
+@pytest.mark.parametrize(
+    ("repeats", "code"), [(1_000_000, "within_spread"), (300_000, "baseline_other_window"), (None, "within_spread")]
+)
+def test_rounds_that_worked_for_another_time_are_not_compared(
+    database: Database, repeats: int | None, code: str
+) -> None:
+    def night(name: str, repeats: int | None) -> RunRecord:
+        return energy_run(
+            name, rounds=[energy_round(n, mj, repeats=repeats, wall_ms=0.017) for n, mj in enumerate(ENERGIES)]
+        )
+
+    accept(database, night("base", 1_000_000))
+    assert judge(database, night("tonight", repeats))["energy"].reason_code == code
+
+
 def test_the_limit_is_that_of_telemetry_and_of_valid_rounds(database: Database) -> None:
     accept(database, energy_run("base"))
     silent = energy_run("tonight", rounds=[at(n, 320.0) for n in range(3)], telemetry=[])
