@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from regression.detectors.backtest import Cause, backtest, replay
+from regression.detectors.backtest import Cause, Detector, backtest, replay
 from regression.detectors.series import Metric, Series, SeriesKey, of_values
+from regression.detectors.verdict import CheckVerdict, Verdict
 
 TIME = Metric("wall_time_per_replay", "ms")
 A100 = SeriesKey("qda", "GPU-1", "A100", "classic", "m", "1")
@@ -85,6 +86,83 @@ def test_since_leaves_out_earlier_nights_and_causes_but_not_their_history() -> N
     cause = Cause(night(60), "new kernel", A100)
     found = backtest([made], [cause], since=night(140))
     assert (found.alerts, found.causes) == ((), 0)
+
+
+def telling(*nights: int, direction: str = "higher", seen: dict[int, Series] | None = None) -> Detector:
+    """A detector that tells a change on those nights; ``seen`` gets what it was shown."""
+
+    def judge(shown: Series) -> CheckVerdict:
+        tonight = (shown.figures[-1].time - START).days
+        if seen is not None:
+            seen[tonight] = shown
+        verdict = Verdict.REGRESSED if tonight in nights else Verdict.OK
+        return CheckVerdict("told", verdict, TIME.name, "ms", "code", "reason", direction=direction)
+
+    return judge
+
+
+FLAT = series(np.full(70, 100.0))
+
+
+@pytest.mark.parametrize(
+    ("nights", "alerts"),
+    [
+        ((10, 13), [(10, 13, 2)]),
+        ((10, 14), [(10, 10, 1), (14, 14, 1)]),
+        ((10, 12, 14, 16), [(10, 16, 4)]),
+    ],
+)
+def test_an_alert_ends_with_so_many_quiet_nights_in_a_row(
+    nights: tuple[int, ...], alerts: list[tuple[int, int, int]]
+) -> None:
+    found = replay(FLAT, detectors=[telling(*nights)], quiet_nights=3)
+    assert [((a.opened - START).days, (a.last - START).days, a.nights) for a in found] == alerts
+
+
+def test_two_directions_are_two_alerts_and_the_first_detector_that_tells_one_opens_it() -> None:
+    both = [telling(10, 11), telling(10), telling(11, direction="lower")]
+    found = replay(FLAT, detectors=both)
+    assert [(a.direction, (a.opened - START).days, a.nights) for a in found] == [("higher", 10, 2), ("lower", 11, 1)]
+
+
+def test_a_segment_begins_at_the_start_of_what_was_accepted_and_not_before_it_was() -> None:
+    seen: dict[int, Series] = {}
+    replay(FLAT, [Cause(night(30), "new kernel", accepted=night(35))], detectors=[telling(seen=seen)])
+    assert len(seen[34].figures) == 35
+    assert [len(seen[n].figures) for n in (35, 36)] == [6, 7]
+    assert seen[35].figures[0].time == night(30)
+
+
+@pytest.mark.parametrize(
+    ("cause", "explained"),
+    [
+        ({}, True),
+        ({"patience": timedelta(days=10)}, True),
+        ({"patience": timedelta(days=9)}, False),
+        ({"patience": timedelta(days=9), "end": night(21)}, True),
+        ({"direction": "lower"}, False),
+        ({"direction": "higher"}, True),
+        ({"start": night(31)}, False),
+        ({"metric": "another"}, False),
+        ({"key": replace(A100, device_uuid="GPU-2")}, False),
+    ],
+)
+def test_a_cause_explains_what_it_can_have_moved_and_when(cause: dict[str, object], explained: bool) -> None:
+    known = replace(Cause(night(20), "a cause"), **cause)  # type: ignore[arg-type]
+    found = backtest([FLAT], [known], detectors=[telling(30)])
+    assert found.alerts[0][1] == (known if explained else None)
+    assert found.precision == (1.0 if explained else 0.0)
+
+
+def test_the_delay_is_that_of_the_first_of_several_alerts() -> None:
+    found = backtest([FLAT], [Cause(night(20), "a cause")], detectors=[telling(22, 40)])
+    assert (len(found.alerts), found.delays) == (2, (3,))
+    assert found.false_per_series_year == 0
+
+
+def test_false_alerts_are_counted_in_years_of_a_series() -> None:
+    found = backtest([FLAT, FLAT], detectors=[telling(22, 40)])
+    assert found.false_per_series_year == pytest.approx(4 / (2 * 69 / 365.25))
 
 
 def test_empty_histories_are_no_error() -> None:

@@ -39,6 +39,22 @@ def test_evidence_of_the_first_night_is_what_one_night_is_worth() -> None:
     assert raw_threshold(short, 4.0) == pytest.approx(7.0, abs=0.01)
 
 
+def test_an_error_of_the_level_makes_a_long_shift_worth_less() -> None:
+    """Ten nights of one standard deviation more: as good as 3.2, were the level known; it comes from twelve nights."""
+    known = Reference(0.0, 1.0, 0.0, 0.0, None, 12, 0.0, 1e6)
+    short = Reference(0.0, 1.0, 0.0, 0.0, None, 12, 1 / 12, 1e6)
+    nights = np.array([0.0, *[1.0] * 10])
+    worth = [step_evidence(r, hold_against(r, nights, np.ones(10), 99.0))[0] for r in (known, short)]
+    assert worth == pytest.approx([10**0.5, 10 / (10 + 100 / 12) ** 0.5], abs=1e-3)
+
+
+def test_the_correlation_is_taken_half_a_standard_error_higher_than_it_was_found() -> None:
+    found = learn(correlated(np.random.default_rng(8), 180, 0.5), np.ones(179))
+    error = ((1 - found.phi_estimate**2) / 179) ** 0.5
+    assert found.phi == pytest.approx(found.phi_estimate + error / 2)
+    assert learn(np.array([1.0, -1.0] * 20) + np.arange(40) / 100, np.ones(39)).phi == 0
+
+
 def test_a_missing_night_lets_the_correlation_fade() -> None:
     reference = Reference(0.0, 1.0, 0.5, 0.5, None, 180, 0.0, 1e6)
     near = hold_against(reference, np.array([2.0, 2.0]), np.array([1.0]), 99.0)

@@ -60,6 +60,19 @@ def test_only_neighbours_one_step_apart_count() -> None:
     assert lag_one(alternating[:3], np.ones(2)) == (0.0, 1.0)
 
 
+def test_two_wild_nights_in_a_row_are_no_correlation() -> None:
+    made = np.random.default_rng(6).normal(size=180)
+    quiet, _ = lag_one(made, np.ones(179))
+    made[90:92] = 40
+    assert abs(lag_one(made, np.ones(179))[0] - quiet) < 0.12
+
+
+def test_of_tails_that_are_about_as_likely_the_heaviest_is_taken() -> None:
+    rng = np.random.default_rng(3)
+    found = [heavy_tail(rng.standard_t(5, 180)) for _ in range(40)]
+    assert np.median([tail for tail, _ in filter(None, found)]) <= 3
+
+
 def test_heavy_tails_are_seen_and_normal_ones_mostly_left_alone() -> None:
     rng = np.random.default_rng(3)
     heavy = [heavy_tail(rng.standard_t(3, 180)) for _ in range(40)]

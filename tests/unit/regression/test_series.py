@@ -78,6 +78,14 @@ def test_equal_times_are_both_kept_in_one_order() -> None:
         assert list(usable_nights(Series(TIME, order)).values) == [1.0, 2.0]
 
 
+def test_of_two_newest_at_one_time_neither_may_be_missing() -> None:
+    good, bad = Figure(NIGHT, 2.0, "us"), Figure(NIGHT, None, "us")
+    for order in ((good, bad), (bad, good)):
+        assert usable_nights(Series(TIME, order)).last_dropped == "missing"
+    later = Figure(NIGHT + timedelta(days=1), 3.0, "us")
+    assert usable_nights(Series(TIME, (bad, later, good))).last_dropped is None
+
+
 @given(st.permutations(range(8)))
 def test_the_order_of_ingestion_does_not_matter(order: list[int]) -> None:
     """sage 35046."""
@@ -91,6 +99,7 @@ def test_the_order_of_ingestion_does_not_matter(order: list[int]) -> None:
 def test_steps_are_in_usual_distances() -> None:
     nights = usable_nights(of_values(TIME, [0, 1, 2.02, 3, 6, 7], [1.0] * 6))
     assert list(nights.steps()) == [1, 1, 1, 3, 1]
+    assert list(usable_nights(of_values(TIME, [0, 1, 1.1, 2, 3, 4], [1.0] * 6)).steps()) == [1] * 5
     weekly = usable_nights(of_values(TIME, [0, 7, 14, 28, 35], [1.0] * 5))
     assert list(weekly.steps()) == [1, 1, 2, 1]
     assert list(usable_nights(of_values(TIME, [3, 3, 3], [1.0] * 3)).steps()) == [1, 1]
