@@ -69,6 +69,14 @@ def test_noise_that_hides_more_than_the_floor_is_inconclusive_and_never_fine() -
     assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "within_wide_spread")
 
 
+def test_a_certain_change_within_the_spread_and_the_floor_is_within() -> None:
+    """A baseline with a stray round on each side: 0.6 % more could be told, and is of no interest."""
+    strays = replace(BASELINE, rounds=rounds(0.992, *([1.0] * 19), 1.008))
+    found = judge_time(run_of(*([1.006] * 21)), strays)
+    assert found.details["detectable_ms"] < 0.006 < found.details["floor_ms"]
+    assert (found.verdict, found.reason_code, found.direction) == (Verdict.OK, "within_spread", None)
+
+
 def test_990_ns_and_then_1100_ns_is_eleven_percent_and_the_timer_can_tell() -> None:
     """github-action-benchmark 122; a timer that cannot tell them apart has the last word."""
     slower = (0.001099, 0.0011, 0.001101)
