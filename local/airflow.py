@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import environments
+from local import alert_channels, environments
 from local.databases import Databases
 from local.errors import LauncherError
 from local.paths import ROOT, Home
@@ -73,10 +73,13 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    # The addresses of the channels are passwords: Airflow has them as connections, which it masks, and not twice.
+    foreign = ("AIRFLOW", alert_channels.PREFIX)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return (
         inherited
         | {f"AIRFLOW__{name}": value for name, value in airflow.items()}
+        | alert_channels.connections()
         | {
             "AIRFLOW_HOME": str(home.airflow),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),

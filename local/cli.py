@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpu_tasks.records import DEVICE_KINDS, Outcome
 from local import environments
+from local.alert_arguments import add_alert_commands
 from local.errors import LauncherError
 from local.judging_arguments import add_judging_commands
 from local.paths import ROOT, Home, default_home
@@ -34,7 +35,8 @@ environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGH
              NIGHTLY_GPU_ENVIRONMENT (cpu, or a100 for the one with torch), NIGHTLY_PAYLOADS (folder of further sets
              of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes),
              NIGHTLY_POWER_LIMIT_W (measure energy under this power limit only), NIGHTLY_SM_CLOCK_FLOOR_MHZ (rounds
-             that work at a lower SM clock are invalid)
+             that work at a lower SM clock are invalid), NIGHTLY_ALERT_SMTP, NIGHTLY_ALERT_SLACK,
+             NIGHTLY_ALERT_WEBHOOK (where alerts are sent; addresses, see docs/alerts.md)
 """
 
 
@@ -92,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     form.add_argument("--json", dest="form", action="store_const", const="json", help="rows as a JSON array of objects")
     sql.set_defaults(form="table")
     add_judging_commands(commands, server)
+    add_alert_commands(commands, server)
     add_record_commands(commands, server)
     add_upkeep_commands(commands, server)
     test = commands.add_parser("test", help="check the project itself")

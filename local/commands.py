@@ -14,6 +14,7 @@ from croniter import croniter
 
 from gpu_tasks.records import Outcome
 from local import airflow, query, runs, stack
+from local.alert_commands import alerts_of, command_alerts
 from local.baseline_commands import command_baseline, command_withdraw
 from local.errors import LauncherError, Usage
 from local.locks import exclusive
@@ -28,6 +29,7 @@ from local.upkeep_commands import command_backup, command_restore, command_reten
 from regression.nights.table import verdict_table
 
 __all__ = [
+    "command_alerts",
     "command_backup",
     "command_baseline",
     "command_down",
@@ -64,9 +66,12 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
         state = runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
         result = runs.verdict(held, run_id)
         failed = runs.failed_tasks(held, run_id)
+        alerts = alerts_of(held, result.run_id)
     print("\n" + verdict_table(result), file=sys.stderr)
     if not result.checks:
         print(f"failed: {', '.join(failed) or 'no task'}", file=sys.stderr)
+    for line in alerts:
+        print(line, file=sys.stderr)
     print('query:   ./nightly sql "SELECT * FROM nightly"', file=sys.stderr)
     print(f"logs:    {_where(run_id)}", file=sys.stderr)
     if arguments.json:

@@ -40,9 +40,9 @@ def add_record_commands(commands: Commands[argparse.ArgumentParser], server: arg
         "rebuild",
         parents=[server],
         help="make an empty results database whole again from the record files",
-        description="Bring back runs, decisions and judgements from the files in NIGHTLY_HOME/records into an empty "
-        "results database (one that holds the first baselines only). A file that cannot be used is named and left "
-        "out; the exit status is then 2.",
+        description="Bring back runs, decisions, judgements and alerts from the files in NIGHTLY_HOME/records into an "
+        "empty results database (one that holds the first baselines only). A file that cannot be used is named and "
+        "left out; the exit status is then 2.",
     )
     rebuild.add_argument(
         "--into",

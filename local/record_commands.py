@@ -170,7 +170,8 @@ def command_rebuild(home: Home, arguments: argparse.Namespace) -> int:
     for line in done.broken:
         print(f"left out: {line}", file=sys.stderr)
     waiting = f"; {done.waiting} records in pending wait for the next load" if done.waiting else ""
-    print(f"{done.runs} runs, {done.decisions} decisions, {done.judgements} judgements{waiting}")
+    counts = f"{done.runs} runs, {done.decisions} decisions, {done.judgements} judgements, {done.alerts} alerts"
+    print(f"{counts}{waiting}")
     if done.broken:
         count = len(done.broken)
         raise LauncherError(f"{count} file{'s' * (count > 1)} could not be used (named above)", Outcome.BAD_INPUT)

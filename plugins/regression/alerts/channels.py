@@ -8,6 +8,7 @@ to them, because the address of a webhook is its password.
 from __future__ import annotations
 
 import html
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -149,6 +150,8 @@ def configured(*, environment_only: bool = False) -> list[Channel]:
     from airflow.sdk import Connection
     from airflow.sdk.exceptions import AirflowNotFoundException
 
+    if environment_only:
+        _silence_hooks()
     found = []
     for name, connection_id in CONNECTIONS.items():
         if environment_only and f"AIRFLOW_CONN_{connection_id.upper()}" not in os.environ:
@@ -158,3 +161,11 @@ def configured(*, environment_only: bool = False) -> list[Channel]:
         except AirflowNotFoundException:
             continue
     return found
+
+
+def _silence_hooks() -> None:
+    """Without Airflow around them its hooks would write every debugging line to the output of a command."""
+    import structlog
+
+    if not structlog.is_configured():
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

@@ -18,6 +18,7 @@ from regression.alerts.of_run import signals_of
 from regression.alerts.raising import Raised, raise_alerts
 from regression.alerts.reading import judged_run
 from regression.alerts.resolving import resolve_quiet
+from regression.alerts.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -39,20 +40,24 @@ def alert_of_run(
     *,
     records: Path | None = None,
     airflow_url: str | None = None,
-) -> list[Raised] | None:
-    """Raise what a judged run shows, and resolve what is over; None where the run is not stored."""
+    otherwise: Sequence[Signal] = (),
+) -> list[Raised]:
+    """Raise what a judged run shows; ``otherwise`` where it shows nothing, or is not stored."""
     with engine.connect() as connection:
         run = judged_run(connection, run_id_for(dag_id, dag_run_id))
-    if run is None:
-        return None
-    raised = raise_alerts(engine, signals_of(run, airflow_url), now, records=records)
+    signals = signals_of(run, airflow_url) if run else []
+    return raise_alerts(engine, signals or otherwise, now, records=records)
+
+
+def look_after(
+    engine: Engine, channels: Sequence[Channel], now: datetime, *, records: Path | None = None
+) -> list[Delivery]:
+    """Resolve what is over, end the mutes that are, and deliver what is due; returns what became of each delivery.
+
+    To be called after alerts were raised, and now and then: nothing else ends a mute or tries a channel again.
+    """
     for alert_id in resolve_quiet(engine, now, records=records):
         log.info("alert %d is over", alert_id)
-    return raised
-
-
-def tell(engine: Engine, channels: Sequence[Channel], *, records: Path | None = None) -> list[Delivery]:
-    """Deliver what is due, and say so when there is nowhere to."""
     if not channels:
         log.info("no channel is set up: alerts are in the results database (./nightly alerts list) and nowhere else")
     return deliver(engine, channels, records=records)

@@ -1,11 +1,13 @@
 """Airflow operators, for the nightly DAGs of this project and for anyone's own (see docs/operators.md)."""
 
+from regression.operators.alerting import AlertNotifier
 from regression.operators.checks import AgreementRegressionOperator, EnergyDriftOperator
 from regression.operators.drift import EnvironmentChangeOperator, TimeDriftOperator
 from regression.operators.gpu_task import GpuTaskOperator
 
 __all__ = [
     "AgreementRegressionOperator",
+    "AlertNotifier",
     "EnergyDriftOperator",
     "EnvironmentChangeOperator",
     "GpuTaskOperator",

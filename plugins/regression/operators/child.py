@@ -15,7 +15,7 @@ GUARD = Path(__file__).with_name("guard.py")
 GUARD_S = 10.0  # for the guard to end what it guards, before it is killed itself
 MAX_LINE_BYTES = 64 * 1024
 SECRET_WORDS = ("PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "PRIVATE", "API_KEY", "ACCESS_KEY", "DSN")
-FOREIGN_PREFIXES = ("AIRFLOW", "_AIRFLOW", "PG", "PYTHON")
+FOREIGN_PREFIXES = ("AIRFLOW", "_AIRFLOW", "NIGHTLY_ALERT_", "PG", "PYTHON")
 FOREIGN_NAMES = ("VIRTUAL_ENV", "DATABASE_URL")
 
 
