@@ -3,12 +3,19 @@
 import sys
 from datetime import timedelta
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param, TriggerRule, get_current_context, task
 
 from regression import settings
 from regression.nights import params, tasks
 from regression.nights.folder import Night
-from regression.operators import AgreementRegressionOperator, EnergyDriftOperator, GpuTaskOperator
+from regression.operators import (
+    AgreementRegressionOperator,
+    EnergyDriftOperator,
+    EnvironmentChangeOperator,
+    GpuTaskOperator,
+    TimeDriftOperator,
+)
 
 WORKLOAD = "qda"
 FOLDER = "{{ night(dag.dag_id, run_id).folder }}"
@@ -43,13 +50,17 @@ with DAG(
     def rounds() -> list[int]:
         return tasks.plan_rounds(get_current_context())
 
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+    def confirm() -> list[int]:
+        return tasks.plan_confirmation(get_current_context())
+
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE, retries=3, retry_delay=timedelta(seconds=30))
     def load() -> dict:
         return tasks.load(get_current_context())
 
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
     def report(loaded: dict | None) -> dict:
-        return tasks.report(get_current_context(), loaded, expected=("agreement", "energy"))
+        return tasks.report(get_current_context(), loaded, expected=("agreement", "energy", "time"))
 
     @task
     def verdict(reported: dict) -> None:
@@ -94,10 +105,9 @@ with DAG(
             },
             record=f"{FOLDER}/telemetry-{moment}.json",
             lock=DEVICE_UUID,
-            trigger_rule=rule,
             **ON_GPU,
         )
-        for moment, rule in (("before", TriggerRule.ALL_SUCCESS), ("after", TriggerRule.ALL_DONE_MIN_ONE_SUCCESS))
+        for moment in ("before", "after")
     )
     draws, numbers = request(), rounds()
     validate = GpuTaskOperator.partial(
@@ -117,25 +127,33 @@ with DAG(
         **ON_GPU,
     ).expand(number=draws)
     # Whatever the validations say, the rounds are measured; but a mismatch above leaves no upstream that succeeded.
-    measure = GpuTaskOperator.partial(
-        task_id="measure",
-        program="measure",
-        options={
-            "round": "{{ task.number }}",
-            "payload": PAYLOAD,
-            "device": DEVICE,
-            "variant": VARIANT,
-            "repeats": "{{ night(dag.dag_id, run_id).request.repeats or '' }}",
-            "protocol": "{{ night(dag.dag_id, run_id).protocol }}",
-            "telemetry": f"{FOLDER}/telemetry-before.json",
-            **SIMULATION,
-        },
-        record=f"{FOLDER}/round-{{{{ '%02d' % task.number }}}}.json",
-        lock=DEVICE_UUID,
-        map_index_template="round {{ task.number }}",
-        trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
-        **ON_GPU,
-    ).expand(number=numbers)
+    # Mostly there is nothing to confirm: mapped over no rounds, the task is then skipped.
+    measure, remeasure = (
+        GpuTaskOperator.partial(
+            task_id=name,
+            program="measure",
+            options={
+                "round": "{{ task.number }}",
+                "payload": PAYLOAD,
+                "device": DEVICE,
+                "variant": VARIANT,
+                "repeats": "{{ night(dag.dag_id, run_id).request.repeats or '' }}",
+                "protocol": "{{ night(dag.dag_id, run_id).protocol }}",
+                "telemetry": f"{FOLDER}/telemetry-before.json",
+                **SIMULATION,
+            },
+            record=f"{FOLDER}/round-{{{{ '%02d' % task.number }}}}.json",
+            lock=DEVICE_UUID,
+            map_index_template="round {{ task.number }}",
+            trigger_rule=rule,
+            **ON_GPU,
+        )
+        for name, rule in (("measure", TriggerRule.ALL_DONE_MIN_ONE_SUCCESS), ("remeasure", TriggerRule.ALL_SUCCESS))
+    )
+    first_rounds, confirmed = measure.expand(number=numbers), confirm()
+    confirmation_rounds = remeasure.expand(number=confirmed)
+    # No task follows a skipped one and yet needs one that succeeded; this one costs nothing, no worker runs it.
+    measured = EmptyOperator(task_id="measured", trigger_rule=TriggerRule.ALL_DONE)
     # Needs the request and nothing else to have succeeded: a run that failed is summarised, loaded and judged too.
     summarise = GpuTaskOperator(
         task_id="summarise",
@@ -145,13 +163,20 @@ with DAG(
         trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
         execution_timeout=timedelta(minutes=5),
     )
-    checks = [AgreementRegressionOperator(task_id="agreement"), EnergyDriftOperator(task_id="energy")]
+    checks = [
+        AgreementRegressionOperator(task_id="agreement"),
+        EnergyDriftOperator(task_id="energy"),
+        TimeDriftOperator(task_id="time"),
+        EnvironmentChangeOperator(task_id="environment"),
+    ]
     loaded = load()
     reported = report(loaded)
 
-    draws >> provision >> verify >> validate >> measure >> telemetry_after >> summarise >> loaded >> checks >> reported
-    verify >> telemetry_before >> measure >> summarise
-    verify >> numbers >> telemetry_after
-    [draws, provision, *verify, telemetry_before] >> summarise
+    draws >> provision >> verify >> validate >> first_rounds >> confirmed >> confirmation_rounds
+    confirmation_rounds >> measured >> telemetry_after >> summarise >> loaded >> checks >> reported
+    verify >> telemetry_before >> first_rounds >> summarise
+    # They succeed where rounds are to be measured, whatever became of these.
+    verify >> numbers >> [confirmed, telemetry_after]
+    [draws, provision, *verify, telemetry_before, confirmed] >> summarise
     # Red when nothing was stored, too: a run that is repeated has an older result, which the report is about.
     loaded >> verdict(reported)

@@ -37,6 +37,11 @@ class Night:
         return self.folder / "refused.json"
 
     @property
+    def confirmation_file(self) -> Path:
+        """The plan of the confirmation rounds."""
+        return self.folder / "confirmation.json"
+
+    @property
     def run_file(self) -> Path:
         """The record of the whole run."""
         return self.folder / "run.json"

@@ -68,6 +68,14 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "maximum": MAX_ROUNDS,
         "description": "Measurement rounds",
     },
+    "confirm_rounds": {
+        "default": None,
+        "type": ["null", "integer"],
+        "minimum": 0,
+        "maximum": MAX_ROUNDS,
+        "description": "Further rounds where energy or time leave the round spread of their baseline; empty for as "
+        "many as rounds, 0 for none",
+    },
     "repeats": {
         "default": None,
         "type": ["null", "integer"],
@@ -125,13 +133,15 @@ def build_request(
     """The request that ``given`` parameters make, defaults filled in.
 
     ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship.
-    A simulated device always has a seed. Raises ``BadInput`` naming parameter, expected and found: unknown key, wrong
-    type or range, unknown payload or draw, effects that are none, and what only a simulated device takes for another
-    one.
+    A simulated device always has a seed, and a run always a number of confirmation rounds. Raises ``BadInput`` naming
+    parameter, expected and found: unknown key, wrong type or range, unknown payload or draw, and what only a simulated
+    device takes for another one.
     """
     values = {name: rule["default"] for name, rule in SCHEMA.items()} | check_params(given)
     run_id = run_id_for(dag_id, dag_run_id)
     _check_simulation(values)
+    if values["confirm_rounds"] is None:
+        values["confirm_rounds"] = values["rounds"]
     if values["device"] == SIMULATED and values["seed"] is None:
         values["seed"] = UUID(run_id).int % (MAX_SEED + 1)
     available = payload_draws(values["payload"], payload_folders)

@@ -8,13 +8,16 @@ from regression.results.gates import GateLine
 from regression.results.history import SHAM
 from regression.results.outcome import CheckLine, FigureLine, RunVerdict
 
+FIRST = ("agreement", "energy", "time", "environment")
+
 
 def verdict_table(verdict: RunVerdict) -> str:
     """One line a check, the energy figures and the gates that did not pass, then what ran and the verdict."""
-    checks = [row for name, line in verdict.checks.items() for row in _check(name, line)]
+    checks = [row for name in sorted(verdict.checks, key=_place) for row in _check(name, verdict.checks[name])]
     lines = _aligned([("check", "verdict", "reason"), *checks])
     if verdict.confirmation_rounds:
-        lines += ["", f"confirmation: {verdict.confirmation_rounds} rounds: {verdict.confirmation_reason}"]
+        more = f"{verdict.confirmation_rounds} more rounds, as the first ones left the spread of their baseline"
+        lines += ["", f"confirmation: {more}"]
     if verdict.figures:
         lines += ["", *_aligned([_FIGURE_HEAD, *map(_figure_row, verdict.figures)])]
     if verdict.gates and verdict.energy_trust != "unavailable":
@@ -25,6 +28,11 @@ def verdict_table(verdict: RunVerdict) -> str:
         lines.append(f"kernels: {verdict.variant}, {_ptx_text(verdict.ptx_sha256)}")
     lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
     return "\n".join(lines)
+
+
+def _place(name: str) -> tuple[int, str]:
+    """What decides comes first, what looks back last."""
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 
 def _check(name: str, line: CheckLine) -> list[tuple[str, ...]]:

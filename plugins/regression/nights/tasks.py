@@ -87,6 +87,18 @@ def plan_rounds(context: Mapping[str, Any]) -> list[int]:
         return list(range(_night(context).request.rounds))
 
 
+def plan_confirmation(context: Mapping[str, Any]) -> list[int]:
+    """Numbers of the confirmation rounds, which the look at the first ones calls for; the plan is a part of the run."""
+    from regression.nights.confirmation import plan
+
+    night = _night(context)
+    with _as_airflow_failure():
+        found = plan(night, results_engine)
+        write_record(found, night.confirmation_file)
+    log.info("%s: %s", found.reason and found.reason.code, found.reason and found.reason.message)
+    return found.rounds
+
+
 def load(context: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the run record in the spool, then load it and whatever older record still waits; says what it stored.
 

@@ -2,7 +2,7 @@
 """An interpreter for GPU programs that does one of them wrong, as ``NIGHTLY_TEST_FAULT`` says; the rest as ever.
 
 ``disagree:3`` makes index 17 of draw 3 a mismatch; ``die:3`` kills the program of draw 3; ``fail:PROGRAM`` ends PROGRAM
-with status 5 and no record; ``disturb:1`` makes round 1 an invalid one.
+with status 5 and no record; ``disturb:1`` makes round 1 an invalid one; ``lose:1`` kills the program of round 1.
 """
 
 import json
@@ -20,7 +20,7 @@ def main() -> int:
     program, draw = sys.argv[3], _option("--draw")
     if fault == "fail" and program == place:
         return 5
-    if fault == "die" and draw == place:
+    if (fault == "die" and draw == place) or (fault == "lose" and _option("--round") == place):
         os.kill(os.getpid(), signal.SIGKILL)
     status = subprocess.run([sys.executable, *sys.argv[1:]], check=False).returncode
     if fault == "disagree" and draw == place:

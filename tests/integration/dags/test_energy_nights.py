@@ -30,6 +30,7 @@ def test_a_simulated_night_stores_all_three_figures_and_more_energy_is_a_regress
 ) -> None:
     base = run_night(**SIMULATED, seed=SHIPPED["request"]["seed"])
     assert base.state == "success", base.log[-3000:]
+    assert base.tasks.pop("remeasure") == {"skipped"}, "there is nothing to confirm"
     assert all(states == SUCCESS for states in base.tasks.values())
     assert (base.verdict["verdict"], base.verdict["checks"]["energy"]["verdict"]) == ("ok", "ok")
     with database.reader.connect() as connection:
@@ -47,6 +48,19 @@ def test_a_simulated_night_stores_all_three_figures_and_more_energy_is_a_regress
     assert (more.tasks["energy"], more.tasks["agreement"], more.tasks["verdict"]) == (FAILED, SUCCESS, FAILED)
     assert more.verdict["checks"]["energy"]["verdict"] == "regressed"
     assert "above the round spread" in more.verdict["checks"]["energy"]["reason"]
+    assert more.tasks["remeasure"] == SUCCESS
+    assert more.verdict["checks"]["energy"]["reason"].startswith(
+        "first 3 rounds: above; with 3 confirmation rounds: above; adjusted energy"
+    )
+    with database.reader.connect() as connection:
+        steps = connection.execute(
+            text("SELECT step, verdict, value > baseline_high FROM check_result WHERE run_id = :run_id "
+                 "AND check_name = 'energy' ORDER BY step"), {"run_id": more.verdict["run_id"]},
+        )  # fmt: skip
+        assert [tuple(row) for row in steps] == [(0, "regressed", True), (1, "regressed", True)]
+        night = connection.execute(text("SELECT * FROM nightly WHERE verdict = 'regression'")).one()
+    assert (night.confirmation_rounds, night.rounds_valid, night.rounds_expected) == (3, 6, 6)
+    assert night.confirmation_reason.startswith("energy: adjusted energy")
     request = request_of(tmp_path / "runs", more)
     assert (request["inject"], request["protocol"], type(request["seed"])) == ("energy+10%", None, int)
     assert request["reference_bands"] == {}, "the shipped baseline alone teaches none"

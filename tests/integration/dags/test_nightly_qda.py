@@ -15,19 +15,21 @@ from tests.integration.dags.conftest import ROOT, Ran
 from tests.integration.regression.databases import Database
 
 Night = Callable[..., Ran]
-SUCCESS, FAILED, NOT_RUN = {"success"}, {"failed"}, {"upstream_failed"}
+SUCCESS, FAILED, NOT_RUN, SKIPPED = {"success"}, {"failed"}, {"upstream_failed"}, {"skipped"}
 
 
 def test_a_good_night_is_green_and_stored(run_night: Night, database: Database, tmp_path: Path) -> None:
     ran = run_night(label="first")
     assert ran.state == "success", ran.log[-3000:]
+    assert ran.tasks.pop("remeasure") == SKIPPED, "there is nothing to confirm"
     assert all(states == SUCCESS for states in ran.tasks.values())
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("ok", 0)
     assert ran.verdict["agreement"] == {"agreed": 2000, "total": 2000}
-    assert {name: check["verdict"] for name, check in ran.verdict["checks"].items()} == {
-        "agreement": "ok",
-        "energy": "unavailable",
-    }
+    told = {name: check["verdict"] for name, check in ran.verdict["checks"].items()}
+    assert (told.pop("agreement"), told.pop("energy"), told.pop("time")) == ("ok", "unavailable", "unavailable")
+    assert told.keys() >= {"energy_history", "time_history", "environment"}
+    assert set(told.values()) == {"unavailable", "inconclusive"}, "nothing to look back on"
+    assert ran.verdict["confirmation"]["rounds"] == 0
     with database.reader.connect() as connection:
         night = connection.execute(text("SELECT * FROM nightly")).one()
     assert (night.verdict, night.agreed, night.total, night.rounds_valid, night.label) == ("ok", 2000, 2000, 1, "first")
@@ -120,7 +122,7 @@ def test_a_device_that_cannot_be_provisioned_is_stored_as_such(run_night: Night)
     assert (ran.tasks["provision"], ran.tasks["validate"], ran.tasks["measure"]) == (FAILED, NOT_RUN, NOT_RUN)
     assert (ran.tasks["load"], ran.tasks["report"], ran.tasks["verdict"]) == (SUCCESS, SUCCESS, FAILED)
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
-    assert {check["verdict"] for check in ran.verdict["checks"].values()} == {"invalid"}
+    assert {ran.verdict["checks"][name]["verdict"] for name in ("agreement", "energy", "time")} == {"invalid"}
 
 
 def test_an_unknown_parameter_is_refused_and_the_run_stored_as_bad_input(run_night: Night, database: Database) -> None:

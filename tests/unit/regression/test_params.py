@@ -40,6 +40,17 @@ def test_nothing_given_is_a_whole_night(folders: list[Path]) -> None:
     assert accepted.run_id == run_id_for("d", "r")
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, 7), ({"rounds": 3}, 3), ({"rounds": 3, "confirm_rounds": None}, 3), ({"confirm_rounds": 0}, 0),
+     ({"rounds": 100, "confirm_rounds": 100}, 100)],
+)  # fmt: skip
+def test_as_many_rounds_confirm_as_are_measured_unless_another_number_is_given(
+    folders: list[Path], given: dict[str, Any], expected: int
+) -> None:
+    assert request(folders, **given).confirm_rounds == expected
+
+
 def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
     assert request(folders, payload="small").draws == [0, 4]
     assert request(folders, draws=[7, 2]).draws == [2, 7]
@@ -57,6 +68,10 @@ def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
         {"rounds": 7.0},
         {"rounds": True},
         {"rounds": None},
+        {"confirm_rounds": -1},
+        {"confirm_rounds": 101},
+        {"confirm_rounds": 7.0},
+        {"confirm_rounds": "as many"},
         {"draws": []},
         {"draws": [1, 1]},
         {"draws": [-1]},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from regression.nights.table import verdict_table
-from regression.results.outcome import CheckLine, FigureLine, RunVerdict
+from regression.results.outcome import CheckLine, FigureLine, Look, RunVerdict
 
 
 def lines_of(*figures: FigureLine) -> list[str]:
@@ -26,3 +28,36 @@ def test_differences_have_a_sign_and_idle_against_idle_is_energy_of_nothing() ->
         "  candidate - control    interleaved  3       -0.1       0.00376  0.0114",
         "  nothing (idle - idle)  interleaved  1       -0.000287  -        -",
     ]
+
+
+def test_both_looks_of_a_check_are_shown_with_what_called_for_the_second() -> None:
+    checks = {"agreement": CheckLine("ok", "all"), "energy": CheckLine("ok", "within", Look("regressed", "above"))}
+    verdict = RunVerdict(
+        *("id", "night", "qda", "GPU", "ok", checks, 1, 1, 0),
+        confirmation_rounds=7,
+        confirmation_reason="energy: above",
+    )
+    assert verdict_table(verdict).splitlines()[:6] == [
+        "  check                 verdict    reason",
+        "  agreement             ok         all",
+        "  energy, first rounds  regressed  above",
+        "  energy, all rounds    ok         within",
+        "",
+        "confirmation: 7 more rounds, as the first ones left the spread of their baseline",
+    ]
+
+
+@pytest.mark.parametrize("planned", [None, 0])
+def test_nothing_is_said_of_confirmation_where_there_was_none(planned: int | None) -> None:
+    checks = {"energy": CheckLine("ok", "fine")}
+    verdict = RunVerdict(
+        *("id", "night", "qda", "GPU", "ok", checks, 1, 1, 0), confirmation_rounds=planned, confirmation_reason="fine"
+    )
+    assert "confirmation" not in verdict_table(verdict)
+
+
+def test_what_decides_comes_first_and_what_looks_back_last() -> None:
+    names = ("a_history", "agreement", "b_history", "energy", "environment", "time")
+    verdict = RunVerdict("id", "night", "qda", "GPU", "ok", {n: CheckLine("ok", "x") for n in names}, 1, 1, 0)
+    shown = [line.split()[0] for line in verdict_table(verdict).splitlines()[1:7]]
+    assert shown == ["agreement", "energy", "time", "environment", "a_history", "b_history"]
