@@ -163,7 +163,7 @@ def test_arrays_may_be_read_only_and_in_any_order(device: CudaQda, draws: list[D
     np.testing.assert_array_equal(device.predictions(), nearest_mean(draw.x, draw.labels, draw.q))
 
 
-def test_a_failed_capture_ends_the_stream_and_falls_back_to_nothing(
+def test_triton_10596_pytorch_87794_a_failed_capture_ends_the_stream_and_falls_back_to_nothing(
     gpu: FakeGpu, device: CudaQda, draws: list[Draw]
 ) -> None:
     expected = load(device, draws[0])
@@ -195,7 +195,7 @@ def test_a_launch_refused_in_a_capture_ends_it_too(gpu: FakeGpu, device: CudaQda
     assert gpu.capturing == {}
 
 
-def test_the_callers_work_is_waited_for(gpu: FakeGpu, device: CudaQda, draws: list[Draw]) -> None:
+def test_flagtree_1127_the_callers_work_is_waited_for(gpu: FakeGpu, device: CudaQda, draws: list[Draw]) -> None:
     load(device, draws[0])
     device.capture()
     first, second = draws[0], draws[1]
