@@ -4,7 +4,8 @@ A key is what figures must share to be compared: workload, device, payload, prot
 kernel is not part of it: its change is to be seen. A simulated device's figures come from its model, whatever versions
 it is run with. Left out are runs that were withdrawn (for energies also those whose energy was), runs with injected
 effects unless the run under judgement has some itself, and runs by hand of a variant that was asked for by name, unless
-it is one of them that is judged: that one is held against its own variant. Figures whose energy nothing vouches for are
+it is one of them that is judged: that one is held against its own variant. So are runs of another number of replays by
+request: what a figure reads too little depends on how long a round works. Figures whose energy nothing vouches for are
 there and not valid.
 """
 
@@ -127,6 +128,7 @@ def series_of(
         ~_withdrawn(metric),
         true() if run is not None and run.inject else stored.c.inject.is_(None),
         _same_kernels(run),
+        _same_replays(run),
         true() if segment.since is None else stored.c.started_at >= segment.since,
     )
     if run is not None:
@@ -163,6 +165,16 @@ def _same_kernels(run: Row[Any] | None) -> ColumnElement[bool]:
     if run is not None and run.trigger == MANUAL and run.params.get("variant"):
         return and_(stored.kernel_variant == run.kernel_variant)
     return or_(stored.trigger != MANUAL, stored.params["variant"].astext.is_(None))
+
+
+def _same_replays(run: Row[Any] | None) -> ColumnElement[bool]:
+    """With as many replays a round as the run asked for; else without what was asked for by hand."""
+    stored = tables.run.c
+    asked = stored.params["repeats"].astext
+    if run is None:
+        return or_(stored.trigger != MANUAL, asked.is_(None))
+    repeats = run.params.get("repeats")
+    return and_(asked.is_not_distinct_from(None if repeats is None else str(repeats)))
 
 
 def _figure(metric: HistoryMetric) -> ColumnElement[float]:

@@ -52,7 +52,7 @@ def night(
         started_at=moment,
         completed_at=end,
         created_at=end,
-        request=replace(record.request, trigger="scheduled", **(request or {})),
+        request=replace(record.request, **{"trigger": "scheduled", **(request or {})}),
         provision=replace(record.provision, environment=versions),
         summary=replace(record.summary, cuda_ms_median=ms, wall_ms_median=wall_ms, gross_mj_median=gross_mj),
     )

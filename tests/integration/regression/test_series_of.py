@@ -142,6 +142,20 @@ def test_what_somebody_tried_by_hand_is_no_history_of_the_nights(database: Datab
     assert names(series(database, "fused-2")) == ["fused-1", "fused-2"]
     assert names(series(database, "record-1")) == ["record-1"]
     assert names(series(database, "as it is")) == ["scheduled__000", "as it is"]
+    with database.reader.connect() as connection:
+        (key,) = stored_keys(connection)
+        assert names(series_of(connection, key, CUDA)) == ["scheduled__000", "as it is", "scheduled__003"]
+
+
+def test_rounds_of_another_number_of_replays_are_no_history(database: Database) -> None:
+    """What a plain figure reads too little is lost once a window, however long that is."""
+    longer = [night(n, f"longer-{n}", request={"repeats": 80_000, "trigger": "manual"}) for n in (1, 2)]
+    store(database, night(0), *longer, night(3))
+    assert names(series(database, "scheduled__003")) == ["scheduled__000", "scheduled__003"]
+    assert names(series(database, "longer-2")) == ["longer-1", "longer-2"]
+    with database.reader.connect() as connection:
+        (key,) = stored_keys(connection)
+        assert names(series_of(connection, key, CUDA)) == ["scheduled__000", "scheduled__003"]
 
 
 def test_energy_that_nothing_vouches_for_is_there_and_not_valid(database: Database) -> None:
