@@ -102,6 +102,7 @@ def test_a_flipped_byte_stops_the_night_before_anything_runs(
 def test_a_killed_program_is_an_infrastructure_failure_and_the_rest_is_stored(
     run_night: Night, database: Database
 ) -> None:
+    """airflow 60858: a task whose program was killed is no success."""
     ran = run_night("die:3")
     assert ran.state == "failed"
     assert (ran.tasks["validate"], ran.tasks["measure"]) == ({"success", "failed"}, SUCCESS)

@@ -84,6 +84,7 @@ def test_an_alert_is_told_once_on_every_channel(database: Database) -> None:
 
 
 def test_what_nobody_has_to_be_told_of_is_not_delivered(database: Database) -> None:
+    """dotnet/performance 4312."""
     said: dict[str, Any] = {"author": "ann", "reason": "known", "now": moment(1.1)}
     for answer in (acknowledge, resolve):
         raise_alerts(database.writer, [missing(1)], moment(1))
@@ -163,6 +164,7 @@ def test_failures_before_it_was_told_anew_do_not_count(database: Database) -> No
 
 
 def test_two_deliveries_at_once_send_one_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """airflow 56942: what is tried again does not tell again."""
     monkeypatch.setattr(delivering, "WAIT_FOR_OTHERS", "20s")
     begun, go_on = threading.Event(), threading.Event()
 

@@ -87,7 +87,7 @@ def test_a_run_that_is_judged_again_never_counts_twice_whatever_became_of_its_al
 
 
 def test_raisers_at_the_same_time_leave_one_open_alert(database: Database) -> None:
-    """Each with a connection of its own; the first one is held up until all the others wait."""
+    """Each with a connection of its own; the first one is held up until all the others wait (treeherder 9754, 1846)."""
     found = [signals(database, judged_night(database, day, energy("regressed"))) for day in range(1, 5)]
     told: list[Any] = []
     failures: list[BaseException] = []
@@ -132,6 +132,7 @@ def test_what_is_acknowledged_is_not_told_again(database: Database) -> None:
 
 
 def test_a_mute_ends_by_itself_and_what_is_seen_after_it_is_told_again(database: Database) -> None:
+    """Horreum 273."""
     night(database, 1)
     mute(database.writer, 1, **SAID, until=moment(3.5), now=moment(1.5))
     assert [night(database, day) for day in (2, 3)] == [[], []]
@@ -213,6 +214,7 @@ def test_fine_nights_on_another_device_do_not_count(database: Database) -> None:
 
 
 def test_a_missing_night_is_one_alert_and_over_with_the_next_complete_one(database: Database) -> None:
+    """foundry 15720."""
     for hour in range(3):  # the watchdog looks every hour
         told = raise_alerts(database.writer, [missing(1)], moment(1) + timedelta(hours=3 + hour))
         assert len(told) == (hour == 0)
