@@ -7,7 +7,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param, TriggerRule, get_current_context, task
 
 from regression import settings
-from regression.nights import params, tasks
+from regression.nights import alerting, params, tasks
 from regression.nights.folder import Night
 from regression.operators import (
     AgreementRegressionOperator,
@@ -61,6 +61,10 @@ with DAG(
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
     def report(loaded: dict | None) -> dict:
         return tasks.report(get_current_context(), loaded, expected=("agreement", "energy", "time"))
+
+    @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
+    def alert() -> dict:
+        return alerting.alert(get_current_context())
 
     @task
     def verdict(reported: dict) -> None:
@@ -178,5 +182,7 @@ with DAG(
     # They succeed where rounds are to be measured, whatever became of these.
     verify >> numbers >> [confirmed, telemetry_after]
     [draws, provision, *verify, telemetry_before, confirmed] >> summarise
+    # Beside the verdict, which waits for nobody's mail server.
+    reported >> alert()
     # Red when nothing was stored, too: a run that is repeated has an older result, which the report is about.
     loaded >> verdict(reported)
