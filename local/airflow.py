@@ -92,6 +92,7 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
             "NIGHTLY_PAYLOADS": os.environ.get("NIGHTLY_PAYLOADS") or str(home.payloads),
             "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that marks them as ours
             "NIGHTLY_GPU_POOL": GPU_POOL,
+            "NIGHTLY_SCHEDULE_FILE": str(home.schedule),
         }
         | schedule.environment()
     )

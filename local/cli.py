@@ -32,6 +32,7 @@ exit codes: 0 ok, improved, inconclusive or unavailable (each said)   1 regressi
 
 environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGHTLY_DSN (as --dsn),
              NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC),
+             NIGHTLY_DEADLINE_MINUTES (from the start of a night to its result, for the watchdog, default 180),
              NIGHTLY_GPU_ENVIRONMENT (cpu, or a100 for the one with torch), NIGHTLY_PAYLOADS (folder of further sets
              of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes),
              NIGHTLY_POWER_LIMIT_W (measure energy under this power limit only), NIGHTLY_SM_CLOCK_FLOOR_MHZ (rounds

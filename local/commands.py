@@ -7,10 +7,8 @@ import json
 import os
 import signal
 import sys
+from datetime import UTC, datetime
 from types import FrameType
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from croniter import croniter
 
 from gpu_tasks.records import Outcome
 from local import airflow, query, runs, stack
@@ -26,6 +24,15 @@ from local.schema import command_schema
 from local.secrets import load
 from local.stack import hold
 from local.upkeep_commands import command_backup, command_restore, command_retention
+from local.watch_commands import (
+    DEFAULT_SCHEDULE,
+    checked_deadline,
+    checked_schedule,
+    checked_zone,
+    command_watchdog,
+    nights_in_short,
+)
+from regression.nights.schedule import planned_now, stopped_now
 from regression.nights.table import verdict_table
 
 __all__ = [
@@ -45,9 +52,9 @@ __all__ = [
     "command_status",
     "command_trigger",
     "command_up",
+    "command_watchdog",
     "command_withdraw",
 ]
-DEFAULT_SCHEDULE = "0 2 * * *"
 LATEST_NIGHTS = """\
 SELECT started_at, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""
 
@@ -83,11 +90,14 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
 
 def command_up(home: Home, arguments: argparse.Namespace) -> int:
     """Start everything, keep it, and say how to get in."""
-    schedule = _checked_schedule(arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE)
-    zone = _checked_zone(os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
+    schedule = checked_schedule(arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE)
+    zone = checked_zone(os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
+    deadline = checked_deadline(os.environ.get("NIGHTLY_DEADLINE_MINUTES"))
     with hold(home, arguments.dsn, need_airflow=True, keep=True, night=(schedule, zone)) as held:
+        planned_now(home.schedule, schedule, zone, deadline, datetime.now(UTC))
         client = held.airflow()
         runs.make_available(client)
+        runs.make_available(client, runs.WATCHDOG)
         password = load(home.secrets).airflow_admin
     print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
     print(f"night:    {schedule} ({zone})")
@@ -104,6 +114,7 @@ def command_down(home: Home, arguments: argparse.Namespace) -> int:
             unfinished = running.airflow().unfinished_runs(runs.DAG_ID) if state and state.airflow_ready else []
         if unfinished:
             raise LauncherError(f"run {unfinished[0]['dag_run_id']} is in progress; wait for it, or use --force")
+    stopped_now(home.schedule, datetime.now(UTC))
     print("stopped" if stack.stop(home) else "nothing was running")
     return Outcome.OK.exit_code
 
@@ -113,12 +124,14 @@ def command_status(home: Home, arguments: argparse.Namespace) -> int:
     state = stack.Stack(home, arguments.dsn).state()
     if state is None:
         print(f"not running (home {home.folder})")
+        print("\n".join(nights_in_short(home, None)))
         return Outcome.OK.exit_code
     print(f"{state.phase} since {state.started_at} (home {home.folder}, pid {state.pid})")
     print(f"PostgreSQL: {'ready' if state.postgres_ready else 'not ready'}, port {state.postgres_port or 'of --dsn'}")
     print(f"Airflow:    {f'http://127.0.0.1:{state.api_port}' if state.airflow_ready else 'not running'}")
     if state.postgres_ready:
         with hold(home, arguments.dsn, need_airflow=False) as held:
+            print("\n".join(nights_in_short(home, held.databases().reader)))
             return query.run(held.databases().reader, LATEST_NIGHTS, "table")
     return Outcome.OK.exit_code
 
@@ -151,20 +164,6 @@ def command_sql(home: Home, arguments: argparse.Namespace) -> int:
         if arguments.query is None:
             return query.psql(reader, [])
         return query.run(reader, arguments.query, arguments.form)
-
-
-def _checked_schedule(line: str) -> str:
-    if len(line.split()) != 5 or not croniter.is_valid(line):
-        raise Usage(f"schedule: expected a cron line of five fields such as {DEFAULT_SCHEDULE!r}, found {line!r}")
-    return line
-
-
-def _checked_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Usage(f"NIGHTLY_TIMEZONE: expected a zone such as Europe/Berlin, found {name!r}") from None
-    return name
 
 
 def _where(run_id: str) -> str:

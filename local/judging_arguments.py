@@ -1,4 +1,4 @@
-"""Arguments of the commands that judge and decide: baseline and withdraw; standard library only, as help needs."""
+"""Arguments of the commands that judge; standard library only, so that help needs no environment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ SCOPES = ("energy", "all")
 
 
 def add_judging_commands(commands: Commands[argparse.ArgumentParser], server: argparse.ArgumentParser) -> None:
-    """baseline and withdraw."""
+    """baseline, withdraw and watchdog."""
     _add_baseline(commands, server)
+    _add_watchdog(commands, server)
     withdraw = commands.add_parser(
         "withdraw",
         parents=[server],
@@ -72,6 +73,29 @@ def _add_baseline(commands: Commands[argparse.ArgumentParser], server: argparse.
     )
     retire.add_argument("run", type=words, metavar="RUN", help=RUN_HELP)
     _add_why(retire)
+
+
+def _add_watchdog(commands: Commands[argparse.ArgumentParser], server: argparse.ArgumentParser) -> None:
+    watchdog = commands.add_parser(
+        "watchdog",
+        parents=[server],
+        help="did the night come? For a system cron, where Airflow itself may be dead",
+        description="Say what became of the nights of the last days by database and run folders, without Airflow. When "
+        "the latest one that is due is missing, stuck or incomplete, raise its alert, say so on standard error, and "
+        "end with 5. `./nightly up` watches by itself, as long as it runs.",
+    )
+    watchdog.add_argument("--schedule", metavar="CRON", help="when nights are planned (default: as `up` was told)")
+    watchdog.add_argument("--timezone", metavar="ZONE", help="of --schedule (default: NIGHTLY_TIMEZONE or UTC)")
+    watchdog.add_argument(
+        "--deadline", type=int, metavar="MINUTES", help="from its start to its result (default: as `up` was told, 180)"
+    )
+    watchdog.add_argument(
+        "--since", metavar="TIME", help="with --schedule: nights before are not expected (default: a week ago)"
+    )
+    watchdog.add_argument(
+        "--by-hand", action="store_true", help="a run that was asked for counts, as where a cron calls `./nightly run`"
+    )
+    watchdog.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def _add_why(command: argparse.ArgumentParser) -> None:

@@ -70,6 +70,11 @@ class Home:
         return self.folder / "stack.json"
 
     @property
+    def schedule(self) -> Path:
+        """The plan of the nights, for the watchdog."""
+        return self.folder / "schedule.json"
+
+    @property
     def locks(self) -> Path:
         return self.folder / "locks"
 

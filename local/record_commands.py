@@ -87,7 +87,7 @@ def command_export(home: Home, arguments: argparse.Namespace) -> int:
         raise Usage("export: expected a run or --view, found " + ("neither" if arguments.run is None else "both"))
     if arguments.run is not None and (arguments.format or arguments.since or arguments.device):
         raise Usage("export: --format, --since and --device are for the rows of a view, found a run")
-    since = _moment(arguments.since) if arguments.since else None
+    since = moment(arguments.since) if arguments.since else None
     form = arguments.format or _form(arguments.out)
     if arguments.view and form == "parquet" and arguments.out is None:
         raise Usage("export --format parquet: expected --out FILE, found none")
@@ -132,16 +132,16 @@ def _form(out: Path | None) -> str:
     return suffix if suffix in FORMS else "csv"
 
 
-def _moment(given: str) -> datetime:
+def moment(given: str) -> datetime:
     """A date (its first moment in UTC) or a time with its UTC offset."""
     try:
-        moment = datetime.fromisoformat(given)
+        found = datetime.fromisoformat(given)
         is_date = len(given) <= len("2026-01-01")
     except ValueError:
-        moment, is_date = None, False
-    if moment is None or (moment.tzinfo is None and not is_date):
+        found, is_date = None, False
+    if found is None or (found.tzinfo is None and not is_date):
         raise Usage(f"--since: expected a date such as 2026-11-30 or a time with a UTC offset, found {given!r:.80}")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from regression.results.outcome import RunVerdict, run_verdict
 
 WORKLOAD = "qda"
 DAG_ID = f"nightly_{WORKLOAD}"
+WATCHDOG = "nightly_watchdog"
 RUN_PREFIX = "run__"
 DAG_TIMEOUT_S = 90
 POLL_S = 0.5
@@ -78,10 +79,10 @@ def queue(stack: Stack, params: dict[str, Any], *, prefix: str) -> str:
     return run_id
 
 
-def make_available(client: Airflow) -> None:
+def make_available(client: Airflow, dag_id: str = DAG_ID) -> None:
     """Wait until Airflow knows the DAG, and let it run."""
-    if _wait_for_dag(client)["is_paused"]:
-        client.unpause(DAG_ID)
+    if _wait_for_dag(client, dag_id)["is_paused"]:
+        client.unpause(dag_id)
 
 
 def follow(stack: Stack, run_id: str, say: Callable[[str], None]) -> str:
@@ -127,14 +128,14 @@ def failed_tasks(stack: Stack, run_id: str) -> list[str]:
     return [_name(task) for task in sorted(failed, key=lambda task: task["end_date"] or "")]
 
 
-def _wait_for_dag(client: Airflow) -> dict[str, Any]:
+def _wait_for_dag(client: Airflow, dag_id: str) -> dict[str, Any]:
     deadline = time.monotonic() + DAG_TIMEOUT_S
-    while (dag := client.dag(DAG_ID)) is None:
+    while (dag := client.dag(dag_id)) is None:
         errors = client.import_errors()
         if errors:
             raise LauncherError(f"the DAG could not be imported: {errors[0]}")
         if time.monotonic() > deadline:
-            raise LauncherError(f"Airflow did not read the DAG {DAG_ID} within {DAG_TIMEOUT_S} s")
+            raise LauncherError(f"Airflow did not read the DAG {dag_id} within {DAG_TIMEOUT_S} s")
         time.sleep(0.2)
     return dag
 

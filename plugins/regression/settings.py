@@ -61,6 +61,20 @@ def start_date() -> datetime:
     return datetime.fromisoformat(text).astimezone(ZoneInfo(timezone()))
 
 
+def schedule_file() -> Path | None:
+    """File with the plan of the nights, which the launcher writes: ``NIGHTLY_SCHEDULE_FILE``; None: there is none.
+
+    It says what is planned now; the variables above say what was when the process began.
+    """
+    value = os.environ.get("NIGHTLY_SCHEDULE_FILE")
+    return Path(value) if value else None
+
+
+def deadline_minutes() -> int:
+    """Minutes after its planned start by which a night must have a result: ``NIGHTLY_DEADLINE_MINUTES``, else 180."""
+    return int(os.environ.get("NIGHTLY_DEADLINE_MINUTES") or 180)
+
+
 def gpu_pool() -> str:
     """Airflow pool with one slot for each GPU: ``NIGHTLY_GPU_POOL``."""
     return os.environ.get("NIGHTLY_GPU_POOL") or "gpu"

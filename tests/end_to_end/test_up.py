@@ -51,7 +51,8 @@ def test_the_pages_want_the_printed_login(running: str) -> None:
     assert wrong.status_code == 401
     token = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": password}).json()
     dags = httpx.get(f"{address}/api/v2/dags", headers={"Authorization": f"Bearer {token['access_token']}"}).json()
-    assert [dag["dag_id"] for dag in dags["dags"]] == ["nightly_qda"]
+    found = {dag["dag_id"]: dag["is_paused"] for dag in dags["dags"]}
+    assert found == {"nightly_qda": False, "nightly_watchdog": False}
 
 
 def test_a_night_before_the_installation_is_not_made_up_for(installation: Installation, running: str) -> None:
@@ -66,6 +67,7 @@ def test_a_schedule_that_cannot_be_is_refused_and_the_old_one_stays(installation
     assert again.returncode == 0, again.stderr
     assert "45 4 * * *" in again.stdout
     assert _address(again.stdout) == _address(running)
+    assert "nights:     45 4 * * * (UTC)\n" in installation.nightly("status").stdout
 
 
 def test_trigger_returns_at_once_and_down_does_not_cut_the_run_off(installation: Installation, running: str) -> None:
@@ -103,6 +105,7 @@ def test_a_killed_scheduler_is_started_again_and_down_leaves_nothing(installatio
     assert stopped.stdout == "stopped\n", stopped.stderr
     installation.wait_until_quiet(timeout_s=1)
     assert "not running" in installation.nightly("status").stdout
+    assert "nights:     45 4 * * * (UTC), stopped by `./nightly down` at " in installation.nightly("status").stdout
 
 
 def _titles(installation: Installation, without: int) -> str:

@@ -4,6 +4,7 @@ from regression.operators.alerting import AlertNotifier
 from regression.operators.checks import AgreementRegressionOperator, EnergyDriftOperator
 from regression.operators.drift import EnvironmentChangeOperator, TimeDriftOperator
 from regression.operators.gpu_task import GpuTaskOperator
+from regression.operators.missing_night import MissingNightOperator
 
 __all__ = [
     "AgreementRegressionOperator",
@@ -11,5 +12,6 @@ __all__ = [
     "EnergyDriftOperator",
     "EnvironmentChangeOperator",
     "GpuTaskOperator",
+    "MissingNightOperator",
     "TimeDriftOperator",
 ]

@@ -1,0 +1,145 @@
+"""The watchdog as a command, for a system cron: works where Airflow is dead, and starts PostgreSQL where that is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from croniter import croniter
+
+from gpu_tasks.records import BadInput, Outcome
+from local import alert_channels, runs
+from local.databases import engine_of, told_by_the_database
+from local.errors import Usage, told_in_one_line
+from local.paths import Home
+from local.record_commands import moment
+from local.stack import hold
+from regression.alerts.channels import configured
+from regression.alerts.raising import raise_alerts
+from regression.alerts.telling import tell
+from regression.nights.schedule import DEADLINE_MINUTES, NightPlan, read_plan
+from regression.nights.watchdog import Night, Watched, lost_nights, night_signal, watch
+
+DEFAULT_SCHEDULE = "0 2 * * *"
+WEEK = timedelta(days=7)
+
+
+def command_watchdog(home: Home, arguments: argparse.Namespace) -> int:
+    """Look, tell, and raise the alert of a night that is lost."""
+    now = datetime.now(UTC)
+    with told_in_one_line():
+        watched = _watched(home, arguments, now)
+        os.environ.update(alert_channels.connections())
+        channels = configured(environment_only=True)
+        with (
+            hold(home, arguments.dsn, need_airflow=False) as held,
+            engine_of(held.databases().writer) as engine,
+            told_by_the_database(),
+        ):
+            with engine.connect() as connection:
+                nights = watch(connection, watched, now)
+            signal = night_signal(watched, nights)
+            if signal:
+                raise_alerts(engine, [signal], now, records=home.records)
+            tell(engine, channels, records=home.records)
+    if arguments.json:
+        print(json.dumps({"lost": len(lost_nights(nights)), "nights": [_as_json(night) for night in nights]}))
+    else:
+        print("\n".join(map(_line, nights)) or f"no night was due yet: {watched.plan.cron} ({watched.plan.timezone})")
+    if signal:
+        print(f"nightly: {signal.headline}", file=sys.stderr)
+        for name, told in signal.facts:
+            print(f"  {name}: {told}", file=sys.stderr)
+        return Outcome.INFRASTRUCTURE_FAILURE.exit_code
+    return Outcome.OK.exit_code
+
+
+def nights_in_short(home: Home, reader: str | None) -> list[str]:
+    """For ``nightly status``: the latest night and those that are lost; ``reader`` None: no database runs."""
+    try:
+        found = read_plan(home.schedule)
+        plan = found.plan() if found else None
+        stopped = found.stopped() if found else None
+    except BadInput as error:
+        return [f"nights:     {error.message}"]
+    if found is None or plan is None:
+        return ["nights:     none are planned; `./nightly up` plans them"]
+    planned = f"nights:     {found.cron} ({found.timezone})"
+    if stopped:
+        return [f"{planned}, stopped by `./nightly down` at {stopped:%Y-%m-%d %H:%M} UTC"]
+    if reader is None:
+        return [f"{planned}, and nothing runs them: `./nightly up`"]
+    watched = Watched(runs.DAG_ID, runs.WORKLOAD, plan, home.runs, home.records)
+    with told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
+        nights = watch(connection, watched, datetime.now(UTC))
+    shown = {night.planned: night for night in (*reversed(lost_nights(nights)), *nights[-1:])}
+    return [planned, *(f"            {_line(shown[time])}" for time in sorted(shown))]
+
+
+def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> Watched:
+    """What is to be watched: as ``up`` was told, unless it is said here."""
+    if arguments.since and not arguments.schedule:
+        raise Usage("watchdog --since: expected with --schedule, found without")
+    if arguments.timezone and not arguments.schedule:
+        raise Usage("watchdog --timezone: expected with --schedule, found without")
+    minutes = None if arguments.deadline is None else checked_deadline(str(arguments.deadline))
+    stopped = None
+    if arguments.schedule:
+        zone = checked_zone(arguments.timezone or os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
+        since = moment(arguments.since) if arguments.since else now - WEEK
+        default = checked_deadline(os.environ.get("NIGHTLY_DEADLINE_MINUTES"))
+        found = NightPlan(
+            "night_plan", checked_schedule(arguments.schedule), zone, since.isoformat(), minutes or default
+        )
+    else:
+        stored = read_plan(home.schedule)
+        if stored is None:
+            raise Usage("watchdog: expected nights that are planned (`./nightly up`) or --schedule CRON, found neither")
+        minutes = minutes or stored.deadline_minutes
+        found = NightPlan(stored.kind, stored.cron, stored.timezone, stored.since, minutes)
+        stopped = stored.stopped()
+    return Watched(runs.DAG_ID, runs.WORKLOAD, found.plan(), home.runs, home.records, arguments.by_hand, stopped)
+
+
+def _line(night: Night) -> str:
+    return f"{night.planned:%Y-%m-%d %H:%M} UTC  {night.state.value:<10}  {night.reason}"
+
+
+def _as_json(night: Night) -> dict[str, str | Sequence[str]]:
+    return {
+        "planned": night.planned.isoformat(),
+        "due": night.due.isoformat(),
+        "state": night.state.value,
+        "reason": night.reason,
+        "runs": [attempt.dag_run_id for attempt in night.attempts],
+    }
+
+
+def checked_schedule(line: str) -> str:
+    """The cron line itself; raises ``Usage`` for one that is none."""
+    if len(line.split()) != 5 or not croniter.is_valid(line):
+        raise Usage(f"schedule: expected a cron line of five fields such as {DEFAULT_SCHEDULE!r}, found {line!r}")
+    return line
+
+
+def checked_zone(name: str) -> str:
+    """The time zone itself; raises ``Usage`` for one that is none."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Usage(f"NIGHTLY_TIMEZONE: expected a zone such as Europe/Berlin, found {name!r}") from None
+    return name
+
+
+def checked_deadline(text: str | None) -> int:
+    """Minutes from the start of a night to its result; raises ``Usage`` for what is no such number."""
+    if not text:
+        return DEADLINE_MINUTES
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 10_080):
+        raise Usage(f"deadline: expected minutes from 1 to 10080, found {text!r:.80}")
+    return int(text)
