@@ -60,7 +60,8 @@ with DAG(
 
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
     def report(loaded: dict | None) -> dict:
-        return tasks.report(get_current_context(), loaded, expected=("agreement", "energy", "time"))
+        expected = ("agreement", "energy", "time", "environment")
+        return tasks.report(get_current_context(), loaded, expected=expected)
 
     @task(multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
     def alert() -> dict:

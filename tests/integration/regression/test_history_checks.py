@@ -213,6 +213,9 @@ def test_what_only_looks_back_counts_when_it_is_red_and_else_neither_way() -> No
         only = dict.fromkeys(expected, "unavailable") | {check: "ok"}
         assert run_outcome(Outcome.OK, only, expected)[0] == "inconclusive"
     assert run_outcome(Outcome.OK, fine | {"time": "inconclusive"}, expected)[0] == "inconclusive"
+    asked = (*expected, "environment")
+    assert run_outcome(Outcome.OK, fine | {"environment": "inconclusive"}, asked) == ("ok", Outcome.OK)
+    assert run_outcome(Outcome.OK, fine, asked)[1].exit_code == 5  # it left no result
     assert run_outcome(Outcome.OK, {"agreement": "ok", "energy": "ok"}, expected)[1].exit_code == 5
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gpu_tasks.records import RunRecord
+from gpu_tasks.records import Outcome, RunRecord
 from regression.detectors.long_term import ADJUSTED, CUDA, GROSS, IDLE, METRICS, WALL, HistoryMetric
 from regression.detectors.series import Series, usable_nights
 from regression.results.baselines import retire_baseline
 from regression.results.series import HistoryKey, key_of, segment_of, series_of, stored_keys
 from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
-from tests.integration.regression.example_energy import SIMULATED_GPU
+from tests.integration.regression.example_energy import INVALID, SIMULATED_GPU
 from tests.integration.regression.example_records import GPU, payload
 from tests.integration.regression.many_nights import FIRST, MS, accept, night, store, stored_run
 
@@ -64,8 +64,9 @@ def test_every_metric_has_its_own_figure(database: Database, metric: HistoryMetr
 def test_idle_power_is_the_median_of_valid_rounds(database: Database) -> None:
     record = night(0)
     rounds = [replace(r, idle_before_w=30.0 + r.round, idle_after_w=32.0 + r.round) for r in record.rounds]
-    store(database, replace(record, rounds=rounds))
-    assert series(database, "scheduled__000", IDLE).figures[0].value == pytest.approx(34.0)
+    rounds[6] = replace(rounds[6], **INVALID)
+    store(database, replace(record, rounds=rounds, outcome=Outcome.OK, reason=None))
+    assert series(database, "scheduled__000", IDLE).figures[0].value == pytest.approx(33.5)
 
 
 @pytest.mark.parametrize(
