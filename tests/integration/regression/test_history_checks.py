@@ -178,6 +178,10 @@ def test_a_run_that_broke_has_no_usable_figure(database: Database) -> None:
     nothing |= {name: None for name in vars(empty.summary) if name.startswith(("adjusted", "negative"))}
     empty = replace(empty, summary=replace(empty.summary, energy=[], **nothing))
     store(database, *noisy(NIGHTS), empty)
+    assert empty.provision
+    alone = replace(empty.provision, device=replace(GPU, uuid="GPU-2"))
+    store(database, replace(empty, provision=alone, request=night(0, "its first night").request))
+    assert set(codes(histories(database, "its first night"))) == {"no_figure"}
     store(database, replace(night(NIGHTS + 1, "bare"), provision=None, outcome=empty.outcome, reason=lost))
     assert set(codes(histories(database, empty.request.dag_run_id))) == {"no_figure"}
     bare = histories(database, "bare")
