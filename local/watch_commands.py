@@ -21,7 +21,7 @@ from local.record_commands import moment
 from local.stack import hold
 from regression.alerts.channels import configured
 from regression.alerts.raising import raise_alerts
-from regression.alerts.telling import tell
+from regression.alerts.telling import look_after
 from regression.nights.schedule import DEADLINE_MINUTES, NightPlan, read_plan
 from regression.nights.watchdog import Night, Watched, lost_nights, night_signal, watch
 
@@ -46,7 +46,7 @@ def command_watchdog(home: Home, arguments: argparse.Namespace) -> int:
             signal = night_signal(watched, nights)
             if signal:
                 raise_alerts(engine, [signal], now, records=home.records)
-            tell(engine, channels, records=home.records)
+            look_after(engine, channels, now, records=home.records)
     if arguments.json:
         print(json.dumps({"lost": len(lost_nights(nights)), "nights": [_as_json(night) for night in nights]}))
     else:

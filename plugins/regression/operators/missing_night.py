@@ -71,7 +71,7 @@ class MissingNightOperator(BaseOperator):
 
         from regression.alerts.channels import configured
         from regression.alerts.raising import raise_alerts
-        from regression.alerts.telling import tell
+        from regression.alerts.telling import look_after
         from regression.nights.watchdog import Watched, night_signal, watch
 
         now = datetime.now(UTC)
@@ -89,7 +89,7 @@ class MissingNightOperator(BaseOperator):
             signal = night_signal(watched, nights)
             if signal:
                 raise_alerts(engine, [signal], now, records=watched.records)
-            tell(engine, configured(), records=watched.records)  # also what a night could not deliver
+            look_after(engine, configured(), now, records=watched.records)  # also what a night could not deliver
         except TaskError as error:
             raise failure(error.outcome, Reason(error.code, error.message)) from error
         except DBAPIError as error:
