@@ -13,7 +13,7 @@ from gpu_tasks.records import Outcome
 from regression.alerts import texts
 from regression.alerts.judged import Check, JudgedRun
 from regression.alerts.signal import AGREEMENT, ENERGY, ENVIRONMENT, MISSING, NIGHT, TIME, Signal
-from regression.detectors.environment import CLASS, DEVICE, DRIVER, POWER, Difference, in_words
+from regression.detectors.environment import DEVICE, DRIVER, Difference, in_words
 
 GROUPS = {
     AGREEMENT: ("agreement",),
@@ -29,8 +29,6 @@ BROKEN_NIGHT = {
 }
 """Verdicts of a night that says nothing of the kernel, and the direction of its alert."""
 SCHEDULED = ("scheduled", "backfill")
-TOLD_PARTS = (CLASS, DRIVER, POWER)
-"""Differences that nobody asked for and that move figures; another device, payload or protocol is a choice."""
 
 
 def signals_of(run: JudgedRun, airflow_url: str | None = None) -> list[Signal]:
@@ -129,7 +127,7 @@ def _signal(run: JudgedRun, metric: str, red: list[Check]) -> Signal:
 def _environment(run: JudgedRun) -> list[Signal]:
     """What changed around the kernel, where that says something: in comparison with a baseline of the same device."""
     found = differences(run.checks)
-    told = [difference for difference in found if difference.part in TOLD_PARTS]
+    told = [difference for difference in found if difference.new_segment or difference.part == DRIVER]
     if not told or any(difference.part == DEVICE for difference in found):
         return []
     (check,) = (check for check in run.checks if check.name == ENVIRONMENT)
