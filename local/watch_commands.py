@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from croniter import croniter
 
 from gpu_tasks.records import BadInput, Outcome
-from local import alert_channels, runs
+from local import runs
+from local.alert_commands import alert_environment
 from local.databases import engine_of, told_by_the_database
 from local.errors import Usage, told_in_one_line
 from local.paths import Home
@@ -34,7 +35,7 @@ def command_watchdog(home: Home, arguments: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     with told_in_one_line():
         watched = _watched(home, arguments, now)
-        os.environ.update(alert_channels.connections())
+        os.environ.update(alert_environment(home))  # before Airflow is imported
         channels = configured(environment_only=True)
         with (
             hold(home, arguments.dsn, need_airflow=False) as held,

@@ -233,7 +233,21 @@ def test_the_operator_is_red_and_raises_one_alert_however_often_it_looks(
     assert list(operate(NIGHT + timedelta(days=1, hours=5)).values()) == ["complete", "missing", "complete"]
 
 
-def test_what_could_not_be_delivered_is_tried_again_though_the_night_has_come(
+def test_what_could_not_be_delivered_is_tried_again(
+    database: Database, operate: Callable[..., Any], heard: Heard
+) -> None:
+    heard.away = True
+    with pytest.raises(AirflowFailException, match="is missing"):
+        operate(NIGHT + timedelta(hours=4))
+    heard.away = False
+    with database.admin.begin() as connection:  # an hour later, as the deliveries count
+        connection.execute(text("UPDATE alert_event SET at = at - interval '2 h' WHERE event = 'notification_failed'"))
+    with pytest.raises(AirflowFailException, match="is missing"):
+        operate(NIGHT + timedelta(hours=5))
+    assert len(heard.subjects) == 1
+
+
+def test_a_night_that_came_before_anybody_could_be_told_is_told_to_nobody(
     database: Database, operate: Callable[..., Any], heard: Heard
 ) -> None:
     heard.away = True
@@ -242,10 +256,10 @@ def test_what_could_not_be_delivered_is_tried_again_though_the_night_has_come(
     heard.away = False
     stored_night(database, NIGHT - timedelta(days=1))
     stored_night(database, NIGHT)
-    with database.admin.begin() as connection:  # an hour later, as the deliveries count
-        connection.execute(text("UPDATE alert_event SET at = at - interval '2 h' WHERE event = 'notification_failed'"))
     operate(NIGHT + timedelta(hours=5))
-    assert len(heard.subjects) == 1
+    with database.admin.connect() as connection:
+        assert connection.execute(text("SELECT state FROM alert")).scalars().all() == ["resolved"]
+    assert heard.subjects == []
 
 
 def test_the_operator_works_for_any_dag_with_its_own_plan(database: Database, operate: Callable[..., Any]) -> None:
