@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_tasks.records import KernelIdentity, RunRecord
+from local.cookbook import find_question
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_nights import asked, night, store
@@ -125,7 +126,7 @@ def random_nights(seed: int) -> Iterator[RunRecord]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_both_views_say_what_a_walk_through_the_nights_says(database: Database, seed: int) -> None:
+def test_both_views_and_the_question_say_what_a_walk_through_the_nights_says(database: Database, seed: int) -> None:
     nights = list(random_nights(seed))
     predictions: dict[tuple[str, int], str] = {}
     drivers: dict[str, str | None] = {}
@@ -148,6 +149,10 @@ def test_both_views_say_what_a_walk_through_the_nights_says(database: Database, 
     store(database, *random.Random(seed).sample(nights, len(nights)))  # the order of loading does not matter
     told = asked(database, "SELECT dag_run_id, draw, changed FROM validation_history ORDER BY started_at, draw")
     assert told == changed
+    question = find_question("prediction_changes")
+    with database.reader.connect() as connection:
+        rows = connection.exec_driver_sql(question.bound, question.values({})).all()
+    assert {(row.dag_run_id, row.draw) for row in rows} == {(name, draw) for name, draw, differs in changed if differs}
     told = asked(
         database,
         "SELECT dag_run_id, from_value, to_value FROM environment_changes WHERE what = 'driver' ORDER BY started_at",
