@@ -10,6 +10,7 @@ import pytest
 from gpu_tasks.records import RunRecord
 from regression.detectors import CheckVerdict, Verdict
 from regression.detectors.environment import judge_environment
+from regression.results.baselines import retire_baseline
 from regression.results.surroundings import environment_baseline, surroundings_of
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import SIMULATED_GPU, STATE, energy, energy_round
@@ -121,6 +122,13 @@ def test_going_back_to_a_driver_that_has_a_baseline_is_no_change(database: Datab
     assert judged(database, night(2)) [1] == old  # fmt: skip
     assert judged(database, night(3, environment={"driver": "580.2"}))[1] == new
     assert judged(database, night(4, environment={"driver": "590.3"}))[1] == new  # the newest of those that differ
+
+
+def test_a_baseline_that_was_ended_is_asked_no_more(database: Database) -> None:
+    record = night(0, "base")
+    base(database, record)
+    retire_baseline(database.writer, record.request.run_id, retired_by="t", reason="r")
+    assert judged(database, night(1))[0].reason_code == "no_baseline"
 
 
 def test_a_baseline_without_sources_makes_no_list_of_all_files(database: Database) -> None:
