@@ -13,6 +13,7 @@ from types import FrameType
 from gpu_tasks.records import Outcome
 from local import airflow, query, runs, stack
 from local.alert_commands import alerts_of, command_alerts
+from local.backtest_command import command_backtest
 from local.baseline_commands import command_baseline, command_withdraw
 from local.errors import LauncherError, Usage
 from local.locks import exclusive
@@ -37,6 +38,7 @@ from regression.nights.table import verdict_table
 
 __all__ = [
     "command_alerts",
+    "command_backtest",
     "command_backup",
     "command_baseline",
     "command_down",

@@ -7,12 +7,14 @@ import argparse
 Commands = argparse._SubParsersAction  # the type that argparse hands out has no public name
 RUN_HELP = "run_id or dag_run_id, or the unique beginning of one"
 SCOPES = ("energy", "all")
+HISTORY_CHECKS = ("energy_history", "gross_energy_history", "idle_power_history", "time_history", "wall_time_history")
 
 
 def add_judging_commands(commands: Commands[argparse.ArgumentParser], server: argparse.ArgumentParser) -> None:
-    """baseline, withdraw and watchdog."""
+    """baseline, withdraw, watchdog and backtest."""
     _add_baseline(commands, server)
     _add_watchdog(commands, server)
+    _add_backtest(commands, server)
     withdraw = commands.add_parser(
         "withdraw",
         parents=[server],
@@ -96,6 +98,41 @@ def _add_watchdog(commands: Commands[argparse.ArgumentParser], server: argparse.
         "--by-hand", action="store_true", help="a run that was asked for counts, as where a cron calls `./nightly run`"
     )
     watchdog.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _add_backtest(commands: Commands[argparse.ArgumentParser], server: argparse.ArgumentParser) -> None:
+    backtest = commands.add_parser(
+        "backtest",
+        parents=[server],
+        help="what the history checks would have alerted, when, and how much of it was right",
+        description="Replay the history checks night by night over what is stored, each with what was known then, and "
+        "hold the alerts against what people said: reasons of acknowledged alerts (unless they begin with "
+        "'false'), and baselines that took the place of others. Changes nothing.",
+    )
+    backtest.add_argument("--since", metavar="TIME", help="nights of this date (UTC) or time and later; default: all")
+    backtest.add_argument("--device", type=words, metavar="NAME", help="of this device: uuid or model name")
+    backtest.add_argument(
+        "--metric", action="append", default=[], choices=HISTORY_CHECKS, help="of this check; may be repeated"
+    )
+    backtest.add_argument(
+        "--threshold",
+        type=threshold,
+        nargs="+",
+        metavar="X",
+        help="thresholds to compare, as normal scores of a shift (a drift's is 0.24 higher); default: the one in force",
+    )
+    backtest.add_argument("--json", action="store_true", help="a JSON array with one object a threshold")
+
+
+def threshold(text: str) -> float:
+    """A threshold as a number; refused by argparse otherwise."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 1 <= value <= 20:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 20, found {text!r}")
+    return value
 
 
 def _add_why(command: argparse.ArgumentParser) -> None:

@@ -25,9 +25,10 @@ DETECTORS: tuple[Detector, ...] = (judge_history, judge_drift)
 class Cause:
     """Something that someone acknowledged as the reason of a change that began at ``start`` (aware).
 
-    ``key``, ``metric`` and ``direction`` narrow what it explains (None: any). An alert up to ``patience`` after
-    the start (or ``end``, where it ended) is its. From ``accepted`` on, what it made is the new usual: a new segment
-    that begins at ``start``.
+    ``key``, ``metric``, ``metrics`` and ``direction`` narrow what it explains (None or empty: any). An alert from
+    ``lead`` before the start up to ``patience`` after it (or ``end``, where it ended) is its: what is known of a start
+    is often that of the first alert. From ``accepted`` on, what it made is the new usual: a segment that begins at
+    ``start``.
     """
 
     start: datetime
@@ -38,15 +39,32 @@ class Cause:
     end: datetime | None = None
     accepted: datetime | None = None
     patience: timedelta = timedelta(days=30)
+    lead: timedelta = timedelta(0)
+    metrics: frozenset[str] = frozenset()
 
     def concerns(self, series: Series) -> bool:
         """Whether it can have moved this series."""
-        return self.key in (None, series.key) and self.metric in (None, series.metric.name)
+        name = series.metric.name
+        return self.key in (None, series.key) and self.metric in (None, name) and name in (self.metrics or {name})
 
     def explains(self, alert: Alert) -> bool:
         """Whether the alert is about it."""
-        within = self.start <= alert.opened <= (self.end or self.start) + self.patience
+        within = self.start - self.lead <= alert.opened <= (self.end or self.start) + self.patience
         return within and self.concerns(alert.series) and self.direction in (None, alert.direction)
+
+
+@dataclass(frozen=True)
+class Usual:
+    """Figures of a series begin anew at ``start``, as was known from ``known`` on: a baseline was accepted."""
+
+    start: datetime
+    known: datetime
+    key: SeriesKey | None = None
+    metrics: frozenset[str] = frozenset()
+
+    def concerns(self, series: Series) -> bool:
+        """Whether it is of this series."""
+        return self.key in (None, series.key) and series.metric.name in (self.metrics or {series.metric.name})
 
 
 @dataclass(frozen=True)
@@ -103,10 +121,11 @@ def backtest(
     since: datetime | None = None,
     detectors: Sequence[Detector] = DETECTORS,
     quiet_nights: int = 7,
+    usual: Sequence[Usual] = (),
 ) -> Backtest:
     """Replay every night from ``since`` on (default: all) and compare with the causes from then on."""
     alerts = sorted(
-        (alert for one in series for alert in replay(one, causes, since, detectors, quiet_nights)),
+        (alert for one in series for alert in replay(one, causes, since, detectors, quiet_nights, usual=usual)),
         key=lambda alert: (alert.opened, alert.series.metric.name, alert.direction),
     )
     explained = [(alert, next((c for c in causes if c.explains(alert)), None)) for alert in alerts]
@@ -128,9 +147,12 @@ def replay(
     since: datetime | None = None,
     detectors: Sequence[Detector] = DETECTORS,
     quiet_nights: int = 7,
+    *,
+    usual: Iterable[Usual] = (),
 ) -> list[Alert]:
     """Alerts of one series, night by night. An alert ends with ``quiet_nights`` nights in a row that say nothing."""
-    accepted = [c for c in causes if c.accepted is not None and c.concerns(series)]
+    accepted = [Usual(c.start, c.accepted) for c in causes if c.accepted is not None and c.concerns(series)]
+    accepted += [each for each in usual if each.concerns(series)]
     open_alerts: dict[str, tuple[Alert, int]] = {}
     closed: list[Alert] = []
     for time in _nights_of(series, since):
@@ -158,9 +180,9 @@ def _told(series: Series, detectors: Sequence[Detector]) -> dict[str, CheckVerdi
     return told
 
 
-def _known(series: Series, time: datetime, accepted: Sequence[Cause]) -> Series:
-    """What was known at a night, without what an accepted cause has made history of an earlier segment."""
-    starts = [c.start for c in accepted if c.accepted is not None and c.accepted <= time]
+def _known(series: Series, time: datetime, accepted: Sequence[Usual]) -> Series:
+    """What was known at a night, without what an acceptance has made history of an earlier segment."""
+    starts = [usual.start for usual in accepted if usual.known <= time]
     figures = series.until(time).figures
     if starts:
         figures = tuple(f for f in figures if f.time >= max(starts))
