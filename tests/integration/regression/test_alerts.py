@@ -301,3 +301,12 @@ def test_an_answer_after_the_end_of_a_mute_finds_it_ended(database: Database) ->
     mute(database.writer, 1, **SAID, until=moment(2), now=moment(1.5))
     acknowledge(database.writer, 1, **SAID, now=moment(3))
     assert events(database) == ["opened", "muted", "mute_ended", "acknowledged"]
+
+
+def test_what_was_acknowledged_after_its_mute_is_not_told(database: Database) -> None:
+    night(database, 1)
+    mute(database.writer, 1, **SAID, until=moment(2), now=moment(1.5))
+    night(database, 3, "ok")  # ends the mute
+    acknowledge(database.writer, 1, **SAID, now=moment(3.5))
+    assert night(database, 4) == []
+    assert states(database) == [("energy", "higher", "acknowledged", 2)]
