@@ -24,6 +24,7 @@ from local.postgres import binaries
 CHUNK = 1024 * 1024
 NOT_BEFORE_17 = b"SET transaction_timeout = 0;\n"  # pg_restore writes it for every server
 HEADER = 64 * 1024
+MAGIC = b"PGDMP"  # of pg_dump's custom format
 
 CLEAR = b"""\
 BEGIN;
@@ -57,8 +58,6 @@ END $$;
 
 def dump(dsn: str, path: Path) -> int:
     """Write a backup of the database to ``path``, whole or not at all; returns its bytes."""
-    if path.exists() and not path.is_file():
-        raise Usage(f"{path}: expected a regular file or none, found something else")
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(descriptor)
@@ -72,6 +71,14 @@ def dump(dsn: str, path: Path) -> int:
     return path.stat().st_size
 
 
+def check_target(path: Path, *, replace: bool) -> None:
+    """Refuse, before anything is started, to write where something is that nobody wanted to lose."""
+    if path.exists() and not path.is_file():
+        raise Usage(f"{path}: expected a regular file or none, found something else")
+    if path.exists() and not replace:
+        raise Usage(f"{path}: expected no such file, found one; --replace writes over it")
+
+
 def revision(path: Path) -> str:
     """Version of the schema in a backup; raises ``Usage`` for a file that is none."""
     if not path.is_file():
@@ -79,9 +86,17 @@ def revision(path: Path) -> str:
     command = [binaries() / "pg_restore", "--data-only", "--table=alembic_version", "--file=-", path]
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     found = re.search(r"^COPY public\.alembic_version .*\n(\S+)\n", result.stdout, re.MULTILINE)
+    if result.returncode and _begins_as_a_dump(path):
+        why = result.stderr.strip().splitlines()[0].removeprefix("pg_restore: error: ")
+        raise Usage(f"{path}: expected a backup that can be read to its end, found it damaged: {why}")
     if result.returncode or not found:
         raise Usage(f"{path}: expected a backup made by `./nightly backup`, found something else")
     return found[1]
+
+
+def _begins_as_a_dump(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
 
 
 def restore(dsn: str, path: Path) -> None:
@@ -115,13 +130,16 @@ def _apply(dsn: str, dumped: subprocess.Popen[bytes]) -> None:
             with suppress(BrokenPipeError):
                 psql.stdin.close()
             status = psql.wait()
+        while dumped.stdout.read(CHUNK):  # a cut dump breaks in psql's hands before pg_restore can say why
+            pass
+        damaged = dumped.wait() != 0
         errors.seek(0)
         lines = [line for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
-    if status or dumped.returncode:
+    if damaged:
+        raise LauncherError("the backup was not restored, nothing was changed: it cannot be read to its end")
+    if status:
         wrong = next((line for line in lines if "ERROR" in line or "FATAL" in line), lines[-1] if lines else "")
-        raise LauncherError(
-            f"the backup was not restored, nothing was changed: {wrong or 'it cannot be read to its end'}"
-        )
+        raise LauncherError(f"the backup was not restored, nothing was changed: {wrong or f'psql ended with {status}'}")
 
 
 def _script(stream: IO[bytes]) -> Iterator[bytes]:

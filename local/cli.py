@@ -197,6 +197,7 @@ def _gpu_program(home: Home, arguments: list[str]) -> int:
     environments.ensure(home, environments.of_gpu_tasks())
     interpreter = environments.python(home, environments.of_gpu_tasks())
     os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in
+    os.environ["GPU_TASKS_PROGRAM"] = "nightly task"  # what usage calls it
     os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
     os.environ.setdefault("NIGHTLY_ENVIRONMENTS", str(home.environments))
     os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted

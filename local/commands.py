@@ -57,6 +57,7 @@ __all__ = [
     "command_watchdog",
     "command_withdraw",
 ]
+NARROW = "SELECT night, verdict, agreed, adjusted_mj_median, dag_run_id FROM nightly ORDER BY started_at"
 LATEST_NIGHTS = """\
 SELECT started_at, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""
 
@@ -81,7 +82,7 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
         print(f"failed: {', '.join(failed) or 'no task'}", file=sys.stderr)
     for line in alerts:
         print(line, file=sys.stderr)
-    print('query:   ./nightly sql "SELECT * FROM nightly"', file=sys.stderr)
+    print(f'query:   ./nightly sql "{NARROW}"', file=sys.stderr)
     print(f"logs:    {_where(run_id)}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(result.as_json()))

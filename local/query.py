@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import psycopg2
+from psycopg2 import extensions
 from sqlalchemy.engine import make_url
 
 from gpu_tasks.records import Outcome
@@ -61,6 +62,8 @@ def _print_json(dsn: str, query: str, values: Mapping[str, str] | None = None) -
         connection = psycopg2.connect(libpq_uri(dsn))
     except psycopg2.OperationalError as error:
         raise LauncherError(f"the results database does not answer: {str(error).strip().splitlines()[0]}") from error
+    for kind in (extensions.PYDATE, extensions.PYDATETIME, extensions.PYDATETIMETZ, extensions.PYINTERVAL):
+        extensions.register_type(_as_far_as_python_goes(kind), connection)
     try:
         with connection.cursor() as cursor:
             cursor.execute(query, values)
@@ -76,6 +79,20 @@ def _print_json(dsn: str, query: str, values: Mapping[str, str] | None = None) -
         connection.close()
     print(json.dumps(rows, default=str, allow_nan=False))
     return Outcome.OK.exit_code
+
+
+def _as_far_as_python_goes(kind: Any) -> Any:
+    """A type of dates or times: what Python has no form for, such as infinity, stays as PostgreSQL writes it."""
+
+    def cast(text: Any, cursor: Any) -> Any:
+        if text is None or text.endswith("infinity"):
+            return text
+        try:
+            return kind(text, cursor)
+        except (ValueError, OverflowError, psycopg2.Error):
+            return text
+
+    return extensions.new_type(kind.values, kind.name, cast)
 
 
 def _json_value(value: Any) -> Any:

@@ -61,6 +61,7 @@ def add_upkeep_commands(commands: Commands[argparse.ArgumentParser], server: arg
         "reads. It holds no passwords.",
     )
     backup.add_argument("file", type=Path, metavar="FILE", help="where to write it")
+    backup.add_argument("--replace", action="store_true", help="also over a file that is there")
     restore = commands.add_parser(
         "restore",
         parents=[server],

@@ -22,6 +22,7 @@ MIB = 1024 * 1024
 
 def command_backup(home: Home, arguments: argparse.Namespace) -> int:
     """Dump the results database."""
+    backup.check_target(arguments.file, replace=arguments.replace)
     with hold(home, arguments.dsn, need_airflow=False) as held:
         size = backup.dump(held.databases().owner, arguments.file)
     print(f"{arguments.file}: {size / MIB:.1f} MiB")

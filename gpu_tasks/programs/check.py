@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_tasks.convert.own import check_run
@@ -16,7 +17,12 @@ def run(arguments: Namespace) -> None:
     _check_kind(arguments.record)
     record = read_record(arguments.record, RunRecord)
     check_run(record, str(arguments.record))
-    progress(f"{arguments.record}: {len(record.validations)} draws and {len(record.rounds)} rounds say the same again")
+    parts = f"{_counted(record.validations, 'draw')} and {_counted(record.rounds, 'round')}"
+    progress(f"{arguments.record}: {parts} say the same again")
+
+
+def _counted(parts: Sequence[object], word: str) -> str:
+    return f"{len(parts)} {word}{'s' * (len(parts) != 1)}"
 
 
 def _check_kind(path: Path) -> None:

@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m gpu_tasks",
+        prog=os.environ.get("GPU_TASKS_PROGRAM") or "python -m gpu_tasks",  # what was typed
         description="Programs that run beside the GPU: files and arguments in, one JSON record out.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

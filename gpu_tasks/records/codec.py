@@ -1,7 +1,7 @@
 """Reading and writing records: strict on the way in, atomic on the way out.
 
 A record is decoded against the type hints of its dataclass: a missing or unknown key, a value of another
-type, NaN or infinity is refused with file, field, expected and found; nothing is coerced.
+type, NaN, infinity, a text that no database stores is refused with file, field, expected and found; nothing is coerced.
 """
 
 from __future__ import annotations
@@ -107,23 +107,28 @@ def record_from_bytes(content: bytes, cls: type[T], source: str) -> T:
 def from_json(text: str, cls: type[T], source: str) -> T:
     """Decode JSON text into ``cls``; ``source`` is the name used in error messages."""
     try:
-        value = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_distinct_keys
-        )
+        value = json.loads(text, parse_constant=_NotFinite, parse_float=_finite_float, object_pairs_hook=_distinct_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput("record_not_json", f"{source}: expected JSON, found: {error}") from None
-    return typing.cast(T, _decode(value, cls, source, "$"))
+    try:
+        return typing.cast(T, _decode(value, cls, source, "$"))
+    except RecursionError:
+        raise BadInput("record_too_deep", f"{source}: expected fewer levels within each other") from None
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed")
+class _NotFinite:
+    """A number that is none, or too large, until the field that holds it is known."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
 
 
-def _finite_float(text: str) -> float:
+def _finite_float(text: str) -> float | _NotFinite:
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is too large")
-    return value
+    return value if math.isfinite(value) else _NotFinite(text)
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,11 +142,39 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _fail(source: str, where: str, expected: str, found: Any) -> typing.NoReturn:
     shown = repr(found)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    where = where.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")  # a key may be anything
     raise BadInput("bad_record", f"{source}: {where}: expected {expected}, found {shown}")
+
+
+def _check_free(value: Any, source: str, where: str) -> None:
+    """What has no form of its own has to be storable all the same."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key, source, where)
+            _check_free(item, source, f"{where}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_free(item, source, f"{where}[{index}]")
+    elif isinstance(value, str):
+        _check_text(value, source, where)
+    elif isinstance(value, _NotFinite):
+        _fail(source, where, "a finite number", value)
+
+
+def _check_text(text: str, source: str, where: str) -> None:
+    """PostgreSQL stores no NUL, and half of a surrogate pair has no form in UTF-8."""
+    if "\0" in text:
+        _fail(source, where, "text without NUL characters", text)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            _fail(source, where, "text that UTF-8 can express", text)
 
 
 def _decode(value: Any, hint: Any, source: str, where: str) -> Any:
     if hint is Any:
+        _check_free(value, source, where)
         return value
     if dataclasses.is_dataclass(hint):
         return _decode_dataclass(value, typing.cast(type, hint), source, where)
@@ -158,6 +191,8 @@ def _decode(value: Any, hint: Any, source: str, where: str) -> Any:
     if origin is dict:
         if not isinstance(value, dict):
             _fail(source, where, "an object", value)
+        for key in value:
+            _check_text(key, source, where)
         return {key: _decode(item, arguments[1], source, f"{where}.{key}") for key, item in value.items()}
     if hint is Outcome:
         if value not in [member.value for member in Outcome]:
@@ -172,8 +207,12 @@ def _decode_scalar(value: Any, hint: Any, source: str, where: str) -> Any:
             return float(value)
         except OverflowError:
             _fail(source, where, "a finite number", value)
+    if isinstance(value, _NotFinite):
+        _fail(source, where, "a finite number", value)
     if type(value) is not hint:
         _fail(source, where, {str: "text", int: "an integer", float: "a number", bool: "true or false"}[hint], value)
+    if hint is str:
+        _check_text(value, source, where)
     return value
 
 

@@ -1,6 +1,6 @@
 -- Time of a replay by night, with its weekly median
 -- How the time of a replay moved: by CUDA events where there are any, else by the wall clock, and the median of its
--- week.
+-- week, to which injected and withdrawn nights do not count.
 --
 -- workload (text): what was tested
 \if :{?workload} \else \set workload 'qda' \endif
@@ -13,6 +13,7 @@
 
 WITH nights AS (
     SELECT n.night, n.started_at, n.device, n.device_uuid, n.kernel_variant, n.cuda_ms_median, n.wall_ms_median,
+           n.inject IS NULL AND n.withdrawn IS DISTINCT FROM 'all' AS usable,
            coalesce(n.cuda_ms_median, n.wall_ms_median) AS replay_ms,
            date_trunc('week', n.night)::date AS week
     FROM nightly AS n
@@ -25,6 +26,7 @@ WITH nights AS (
     SELECT device_uuid, kernel_variant, week, count(*) AS nights,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY replay_ms) AS week_median_ms
     FROM nights
+    WHERE usable
     GROUP BY device_uuid, kernel_variant, week
 )
 SELECT nights.night, nights.device, nights.device_uuid, nights.kernel_variant, nights.cuda_ms_median,
@@ -32,7 +34,7 @@ SELECT nights.night, nights.device, nights.device_uuid, nights.kernel_variant, n
        100 * (nights.replay_ms / weeks.week_median_ms - 1) AS off_week_percent
 FROM nights
 -- The conditions with coalesce follow from the last two, but can be hashed.
-JOIN weeks
+LEFT JOIN weeks
     ON weeks.week = nights.week
     AND coalesce(weeks.device_uuid, '') = coalesce(nights.device_uuid, '')
     AND coalesce(weeks.kernel_variant, '') = coalesce(nights.kernel_variant, '')

@@ -42,6 +42,7 @@ PARTS = (
     tables.telemetry_gate,
 )
 """Tables with the parts of a run, in an order that every foreign key allows."""
+LIMITS = "54"  # class of PostgreSQL's codes for what is too long or too deep for it: it will be tomorrow, too
 
 
 class LoadStatus(str, Enum):
@@ -105,6 +106,8 @@ def refusals(record: RunRecord) -> Iterator[None]:
     except ValueError as error:  # psycopg2's word for a NUL character in a text
         raise BadInput("record_refused", f"run {run_id}: {error}") from error
     except (OperationalError, InterfaceError) as error:
+        if str(getattr(error.orig, "pgcode", None) or "").startswith(LIMITS):
+            raise BadInput("record_refused", f"run {run_id}: {_first_line(error)}") from error
         raise InfrastructureFailure("results_unavailable", f"results database: {_first_line(error)}") from error
 
 

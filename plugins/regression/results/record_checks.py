@@ -28,6 +28,8 @@ Rule = tuple[str, bool, str, Any]
 
 TIMES = ("created_at", "started_at", "completed_at", "accepted_at", "logical_date")
 MOST_REPEATS = 2**63 - 1
+SEEDS = range(-(2**63), 2**63)
+LONGEST_ID = 250  # of a DAG and of a DAG run, in Airflow
 
 
 def check_run(record: RunRecord, source: str) -> None:
@@ -67,6 +69,9 @@ def _parts(record: RunRecord) -> Iterator[tuple[str, Any]]:
 
 def _rules(record: RunRecord) -> Iterator[Rule]:
     request = record.request
+    for name in ("dag_id", "dag_run_id"):
+        text = getattr(request, name)
+        yield f"$.request.{name}", 0 < len(text) <= LONGEST_ID, f"1 to {LONGEST_ID} characters", text
     run_id = run_id_for(request.dag_id, request.dag_run_id)
     yield (
         "$.request.run_id",
@@ -75,6 +80,7 @@ def _rules(record: RunRecord) -> Iterator[Rule]:
         request.run_id,
     )
     yield from _one_of("$.request.trigger", request.trigger, TRIGGERS)
+    yield "$.request.seed", request.seed is None or request.seed in SEEDS, "an integer of 64 bits", request.seed
     yield from _one_of("$.energy_trust", record.energy_trust, ENERGY_TRUST)
     if record.completed_at is not None:
         in_order = parse_utc(record.completed_at) >= parse_utc(record.started_at)

@@ -108,7 +108,10 @@ def _load_older(engine: Engine, paths: list[Path]) -> None:
             result = _load(engine, path)
         except BadInput:
             continue  # said and put aside
-        except (InfrastructureFailure, OSError) as error:
+        except OSError as error:  # of this file alone: the others are not behind it
+            log.warning("%s: still not loaded: %s", path, error)
+            continue
+        except InfrastructureFailure as error:
             log.warning("%s: still not loaded: %s", path, error)
             return
         log.info("%s: loaded late (%s)", path, result.status.value)

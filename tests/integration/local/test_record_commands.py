@@ -241,16 +241,25 @@ def test_a_backup_comes_back_whole_or_not_at_all(
     assert status == 2
     assert "expected an empty one, found " in errors
     content = dump.read_bytes()
+    assert nightly("backup", dump)[::2] == (
+        2,
+        f"nightly: {dump}: expected no such file, found one; --replace writes over it\n",
+    )
+    assert dump.read_bytes() == content
     for length in [len(content) * share // 100 for share in (10, 50, 90, 99)]:
         part = tmp_path / "part.dump"
         part.write_bytes(content[:length])
-        assert nightly("restore", "--replace", part)[0] in (2, 5), length
+        status, _, errors = nightly("restore", "--replace", part)
+        assert status in (2, 5), length
+        assert "found it damaged: " in errors or "it cannot be read to its end" in errors, (length, errors)
         assert rows(home) == later, length
     status, output, errors = nightly("restore", "--replace", dump)
     assert status == 0, errors
     assert rows(home) == before
     # Everybody may still do what he might before.
     assert nightly("sql", "SELECT count(*) FROM nightly")[0] == 0
+    assert nightly("backup", "--replace", dump)[0] == 0
+    assert dump.read_bytes() != content
     with hold(home, None, need_airflow=False) as held, engine_of(held.databases().writer) as engine:
         assert load_record(engine, home.records, energy_run("after the restore")).status.value == "stored"
     with (

@@ -88,6 +88,29 @@ def test_what_postgresql_refuses_is_bad_input(
     assert "LIMIT must not be negative" in capfd.readouterr().err
 
 
+def test_times_that_python_has_no_form_for_are_given_as_postgresql_writes_them(
+    cookbook_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    statement = """
+        SELECT date '20000-01-02' AS late, '-infinity'::timestamptz AS never, interval '200000 years' AS long,
+               'infinity'::date AS ever, '0044-03-15 BC'::timestamp AS ides, NULL::date AS nothing,
+               timestamptz '2026-11-30 02:00:00+00' AS usual, interval '90 minutes' AS short
+    """
+    assert query.run(cookbook_database, statement, "json") == 0
+    assert json.loads(capfd.readouterr().out) == [
+        {
+            "late": "20000-01-02",
+            "never": "-infinity",
+            "long": "73000000 days, 0:00:00",
+            "ever": "infinity",
+            "ides": "0044-03-15 00:00:00 BC",
+            "nothing": None,
+            "usual": "2026-11-30 02:00:00+00:00",
+            "short": "1:30:00",
+        }
+    ]
+
+
 def test_a_database_that_is_away_is_an_infrastructure_failure(capfd: pytest.CaptureFixture[str]) -> None:
     question = find_question("storage_by_table")
     assert query.ask("postgresql://nobody@127.0.0.1:1/none", question, {}, "table") == 5

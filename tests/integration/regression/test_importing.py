@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,9 @@ def test_a_judged_run_that_comes_again_in_other_words_is_unchanged(database: Dat
 
 def test_one_refused_file_keeps_the_others_out(database: Database, tmp_path: Path) -> None:
     before = everything(database)
-    impossible = of(run_record("b", provenance={"x": "nul \0 here"}), "b.json")  # nothing but the database objects
+    provision = run_record().provision
+    nameless = replace(provision, device=replace(provision.device, uuid=""))
+    impossible = of(run_record("b", provision=nameless), "b.json")  # nothing but the database objects
     with pytest.raises(BadInput) as caught:
         imported(database, tmp_path, of(run_record("a")), impossible)
     assert caught.value.code == "record_refused"
@@ -126,6 +129,14 @@ WRONG: list[tuple[Callable[[Fields], Any], str, str]] = [
     (put("rounds.2.adjusted_uj", 0.6), "bad_record", "$.rounds[2].adjusted_uj: expected no such field"),
     (lambda fields: fields["rounds"][1].pop("repeats"), "bad_record", "$.rounds[1].repeats: expected a value"),
     (put("rounds.1.repeats", "1000"), "bad_record", "$.rounds[1].repeats: expected an integer"),
+    (put("rounds.0.cuda_ms", math.nan), "bad_record", "$.rounds[0].cuda_ms: expected a finite number, found NaN"),
+    (put("provenance", {"a": [math.inf]}), "bad_record", "$.provenance.a[0]: expected a finite number, found Infinity"),
+    (put("request.note", "a\0b"), "bad_record", "$.request.note: expected text without NUL characters"),
+    (put("request.dag_run_id", "\ud800"), "bad_record", "$.request.dag_run_id: expected text that UTF-8 can express"),
+    (put("request.dag_run_id", "x" * 251), "bad_run_id", "$.request.dag_run_id: expected 1 to 250"),
+    (put("request.seed", 2**63), "record_contradicts_itself", "$.request.seed: expected an integer of 64 bits"),
+    (put("provenance", {"a": {"b": "\0"}}), "bad_record", "$.provenance.a.b: expected text without NUL characters"),
+    (put("provenance", {"a\0": 1}), "bad_record", "$.provenance: expected text without NUL characters"),
     (put("started_at", "2026-11-30T02:00:00"), "naive_time", "$.started_at: expected a time with a UTC offset"),
     (put("rounds.3.created_at", "2026-11-30T02:00:00"), "naive_time", "$.rounds[3].created_at"),
     (put("request.logical_date", "tomorrow"), "bad_time", "$.request.logical_date"),
@@ -175,8 +186,8 @@ def test_a_file_that_contradicts_itself_is_refused_by_field(
     [
         (b"", "record_not_json"),
         (to_json(run_record()).encode()[:-300], "record_not_json"),
-        (to_json(run_record()).replace("0.0164", "NaN").encode(), "record_not_json"),
-        (to_json(run_record()).replace("0.0164", "Infinity").encode(), "record_not_json"),
+        (to_json(run_record()).replace("0.0164", "NaN").encode(), "bad_record"),
+        (to_json(run_record()).replace("0.0164", "Infinity").encode(), "bad_record"),
         (b'{"kind": "run", "kind": "run"}', "record_not_json"),
         (b'{"a":' * 50_000, "record_not_json"),
         (b"\xff\xfe{}", "record_not_utf8"),

@@ -43,6 +43,7 @@ IMPOSSIBLE = [
     (run_record(started_at="2026-11-30T02:00:00"), "naive_time"),
     (run_record(reason=Reason("c", "nul \0 here"), outcome=Outcome.REGRESSION), "record_refused"),
     (run_record(rounds=[measured(1, repeats=2**70)]), "record_refused"),
+    (run_record("".join(map(chr, range(0x4E00, 0x4E00 + 9000)))), "record_refused"),  # no index has room for the name
 ]
 
 
@@ -246,6 +247,15 @@ def test_an_older_record_that_is_refused_does_not_hold_up_tonight(database: Data
     assert waiting(tmp_path) == []
     put_aside = {name.rpartition("-")[0] for name in files(tmp_path) if "/" in name}
     assert put_aside == {f"refused/{path.stem}" for path in (broken, impossible)}
+
+
+def test_what_cannot_be_read_does_not_hold_up_what_waits_behind_it(database: Database, tmp_path: Path) -> None:
+    keep_record(run_record("older"), tmp_path)
+    (tmp_path / "pending" / "x.json").mkdir()
+    os.utime(tmp_path / "pending" / "x.json", (1, 1))
+    load_record(database.writer, tmp_path, run_record("tonight"))
+    assert [path.name for path in waiting(tmp_path)] == ["x.json"]
+    assert counts(database)["run"] == 2
 
 
 def test_two_processes_may_drain_one_spool(database: Database, tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ def test_withdrawn_runs_stay_readable_with_reason_and_successor(database: Databa
     withdraw_run(
         database.writer, run_ids[first], scope="energy", successor_run_id=run_ids[second], figures=figures, **words
     )
-    withdraw_run(database.writer, run_ids[third], scope="all", **words)
     withdraw_run(database.writer, run_ids[third], scope="energy", **words)
+    withdraw_run(database.writer, run_ids[third], scope="all", **words)
     columns = "night, scope, reason, figures, withdrawn_by, adjusted_mj_median, successor_night, successor_energy_trust"
     assert asked(database, f"SELECT {columns} FROM withdrawn ORDER BY night, scope") == [
         (date(2026, 12, 1), "energy", words["reason"], figures, "ana", 0.6, date(2026, 12, 2), "verified"),

@@ -89,7 +89,7 @@ def test_trust_without_gates_is_found() -> None:
 def test_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_record(simulated_night(), tmp_path / "run.json")
     assert main(["check", str(tmp_path / "run.json")]) == 0
-    assert "say the same again" in capsys.readouterr().err
+    assert "1 draw and 3 rounds say the same again" in capsys.readouterr().err
     write_record(first_round(adjusted_mj=0.01)(simulated_night()), tmp_path / "run.json")
     assert main(["check", str(tmp_path / "run.json")]) == 2
     assert "record_contradicts_itself" in capsys.readouterr().err
