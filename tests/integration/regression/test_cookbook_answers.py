@@ -13,10 +13,15 @@ import pytest
 from psycopg2.extensions import connection as Connection
 
 from local.cookbook import FOLDER, find_question, questions
+from regression.detectors import CheckVerdict, Verdict
 from regression.results import tables
+from regression.results.checks import store_check
+from regression.results.loading import load_run
 from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, Answer
 from tests.integration.regression.cookbook_database import cookbook_database
 from tests.integration.regression.cookbook_energy_answers import COMPARISONS, ROUNDS, TRENDS
+from tests.integration.regression.databases import Database
+from tests.integration.regression.example_energy import SIMULATED_GPU, energy_run
 from tests.integration.regression.example_records import digest
 
 __all__ = ["cookbook_database"]
@@ -68,6 +73,34 @@ def test_storage_by_table_names_every_table_and_adds_up(reader: Connection) -> N
     assert {row["table_name"] for row in found} == {*tables.metadata.tables, "alembic_version"}
     assert sum(row["percent"] for row in found) == pytest.approx(100)
     assert all(row["bytes"] >= row["index_bytes"] > 0 for row in found)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exit_code", "energy", "noticed"),
+    [
+        ("bad_input", 2, None, None),  # what was asked for is none: nothing was shown
+        (None, None, None, None),
+        ("ok", 0, None, False),
+        ("ok", 0, Verdict.IMPROVED, True),
+        ("infrastructure_failure", 5, None, True),  # a lost GPU
+    ],
+)
+def test_only_what_was_shown_can_be_noticed(
+    database: Database, verdict: str | None, exit_code: int | None, energy: Verdict | None, noticed: bool | None
+) -> None:
+    record = energy_run("injected", device=SIMULATED_GPU, inject="energy-10%", seed=1)
+    load_run(database.writer, record, digest("injected"))
+    with database.admin.begin() as connection:
+        if energy:
+            found = CheckVerdict(
+                "energy", energy, "adjusted_energy", "mJ", "better", "better by 10 %", direction="lower"
+            )
+            store_check(connection, record.request.run_id, found, None, 0)
+        connection.execute(tables.run.update().values(verdict=verdict, exit_code=exit_code))
+    with database.reader.connect() as connection:
+        question = find_question("injected_runs")
+        rows = connection.exec_driver_sql(question.bound, question.values({})).mappings().all()
+    assert [row["noticed"] for row in rows] == [noticed]
 
 
 def test_one_workload_is_never_mixed_with_another(reader: Connection) -> None:
