@@ -193,7 +193,7 @@ def test_a_database_is_rebuilt_elsewhere_from_the_files(
     target = postgres_server.admin_dsn("kernel_nightly_rebuilt")
     status, output, errors = nightly("rebuild", "--into", target)
     assert status == 0, errors
-    assert output == f"{len(names(home))} runs, 3 decisions, 1 judgements\n"
+    assert output == f"{len(names(home))} runs, 3 decisions, 1 judgements, 0 alerts\n"
     assert kept(home) == before
     with hold(home, None, need_airflow=False) as held:
         writer = held.databases().writer
