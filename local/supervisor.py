@@ -150,8 +150,8 @@ class Supervisor:
             self.cluster.start(self._ports.get("postgres"))
             self.state.postgres_port = self.cluster.port()
         target = self._targets()
-        sources = _tree_hash(ROOT / "sql", ROOT / "plugins/regression/results", ROOT / "gpu_tasks/baselines")
-        self._once("results", sources, lambda: prepare(target, self.home.records))
+        # At every start, not once: the data may be an older copy, and a reader may have changed its own defaults.
+        prepare(target, self.home.records)
         self.state.postgres_ready = True
         self._publish()
 
@@ -282,15 +282,6 @@ def _remembered_ports(home: Home) -> dict[str, int]:
         return {str(name): int(port) for name, port in ports.items() if 1024 <= int(port) < 65536}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}  # a hint only: any free port will do
-
-
-def _tree_hash(*folders: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(
-        path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql", ".json")
-    ):
-        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 def main() -> int:

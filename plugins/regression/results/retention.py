@@ -28,7 +28,7 @@ from gpu_tasks.records import FIGURES, BadInput
 from regression.results import tables
 from regression.results.history import SUBJECT
 
-MOST = 10_000  # days, weeks or years
+MOST = {"d": 10_000, "w": 10_000, "y": 1_000}  # more years are before the first time that PostgreSQL has
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def retain(engine: Engine, traces_after: str, rounds_after: str, *, dry_run: boo
 def span(given: str, where: str) -> ColumnElement[object]:
     """``90d``, ``12w`` or ``2y`` as an interval of the database; raises ``BadInput`` that says ``where``."""
     found = re.fullmatch(r"([0-9]{1,5})([dwy])", given)
-    if not found or not 0 < int(found[1]) <= MOST:
+    if not found or not 0 < int(found[1]) <= MOST[found[2]]:
         raise BadInput("bad_span", f"{where}: expected a time such as 90d, 12w or 2y, found {given!r:.80}")
     years, weeks, days = (int(found[1]) if found[2] == unit else 0 for unit in "ywd")
     return func.make_interval(years, 0, weeks, days)

@@ -21,6 +21,7 @@ from local.errors import LauncherError
 from local.paths import Home
 from local.postgres import Cluster
 from local.stack import hold, stop
+from regression.results import migrate
 from regression.results.judgements import keep_judgement
 from regression.results.outcome import settle_verdict
 from regression.results.spool import load_record
@@ -328,6 +329,34 @@ def test_a_backup_of_a_newer_version_is_refused(nightly: Run, home: Home, tmp_pa
     assert status == 2
     assert "found 9999: of a newer version" in errors
     assert rows(home) == before
+
+
+def test_a_start_brings_an_older_database_along_and_puts_the_readers_defaults_back() -> None:
+    """Of the same sources, too: the data may be an older copy."""
+    older = Home(Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp")))
+    older.folder.chmod(0o755)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NIGHTLY_HOME", str(older.folder))
+            with hold(older, None, need_airflow=False) as held, engine_of(held.databases().owner) as engine:
+                before = rows(older)
+                migrate.downgrade(engine, "0003")
+                with engine_of(held.databases().reader) as reader, reader.connect() as connection:
+                    connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE")
+                    connection.commit()
+                    connection.exec_driver_sql("ALTER ROLE nightly_reader SET statement_timeout = 0")
+                    connection.exec_driver_sql("ALTER ROLE nightly_reader PASSWORD 'another'")
+                    connection.commit()
+            stop(older)
+            with hold(older, None, need_airflow=False) as held, engine_of(held.databases().reader) as engine:
+                assert rows(older) == before
+                with engine.connect() as connection:
+                    assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "30s"
+                    version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
+                    assert version == migrate.revisions()[-1]
+    finally:
+        stop(older)
+        shutil.rmtree(older.folder)
 
 
 def test_retention_says_what_would_go_and_then_lets_it_go(nightly: Run, home: Home, originals: list[Path]) -> None:
