@@ -331,6 +331,7 @@ def test_a_backup_of_a_newer_version_is_refused(nightly: Run, home: Home, tmp_pa
     assert rows(home) == before
 
 
+@pytest.mark.usefixtures("home")  # its interpreter for everything
 def test_a_start_brings_an_older_database_along_and_puts_the_readers_defaults_back() -> None:
     """Of the same sources, too: the data may be an older copy."""
     older = Home(Path(tempfile.mkdtemp(prefix="kernel-nightly-home-", dir="/tmp")))
