@@ -30,7 +30,8 @@ class Message:
 def headline(check: Check) -> str:
     """What a red check found, in one line, without workload and device."""
     if check.verdict == "invalid":
-        return f"{_what(check)} cannot be judged: {check.plain_reason}"
+        gates = ", ".join(dict.fromkeys(gate["gate"] for gate in check.details.get("failed_gates", ())))
+        return f"{_what(check)} cannot be judged: {f'failed gates: {gates}' if gates else check.plain_reason}"
     if check.value is None or not check.baseline_value or check.unit in UNITS_OF_COUNTS or check.direction == "changed":
         return f"{check.name.replace('_', ' ')}: {check.plain_reason}"
     percent = 100 * (check.value - check.baseline_value) / abs(check.baseline_value)

@@ -23,7 +23,12 @@ def out_of_spread(found: CheckVerdict) -> bool:
 
 
 def with_first_look(first: CheckVerdict, last: CheckVerdict, rounds: int, more: int) -> CheckVerdict:
-    """``last``, over ``rounds`` first rounds and ``more`` confirmation rounds, told with what the first ones said."""
+    """``last``, over ``rounds`` first rounds and ``more`` confirmation rounds, told with what the first ones said.
+
+    Where neither can be compared, the reason is all there is to say.
+    """
+    if _side(first) is None and _side(last) is None:
+        return last
     told = f"first {rounds} rounds: {_place(first)}; with {more} confirmation rounds: {_place(last)}"
     return replace(last, reason=f"{told}; {last.reason}")
 

@@ -73,8 +73,7 @@ def _without_trust(run: Row[Any], metric: HistoryMetric, segment: Segment) -> Ob
     """Energy that nothing vouches for is not held against energy that something does."""
     if metric.group != ENERGY or run.energy_trust in segment.trusts:
         return None
-    why = f" ({run.energy_trust_reason})" if run.energy_trust_reason else ""
-    text = f"{metric.metric.name}: the energy of this run is {run.energy_trust}{why}"
+    text = f"{metric.metric.name}: the energy of this run is {run.energy_trust}, as the check of energy says"
     if run.energy_trust == FAILED:
         return Verdict.INVALID, "gate_failed", text
     return Verdict.INCONCLUSIVE, "energy_unverified", text

@@ -67,7 +67,9 @@ ENERGY_HISTORY = check(
 )
 GATE = {
     "reason_code": "gate_failed",
-    "plain_reason": "gate known_load before the rounds: 412 W, expected 290 to 310 W",
+    "plain_reason": "no usable energy, telemetry gate failed: reference_load (before): reference load: expected 6 to 11 J "
+    "per 10^12 operations, found 0.0706",
+    "details": {"failed_gates": [{"gate": "reference_load", "at": "before", "message": "found 0.0706"}]},
 }
 FAULTY_ENERGY = check("energy", "invalid", metric="adjusted_energy_per_replay", **GATE)
 TIME = check(

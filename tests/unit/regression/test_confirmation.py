@@ -50,3 +50,8 @@ def test_both_looks_are_told_and_the_last_one_counts(first: CheckVerdict, last: 
     assert both.reason.startswith(f"first 7 rounds: {told}")
     assert both.reason.endswith("; it is so")
     assert dataclasses.replace(both, reason=last.reason) == last
+
+
+def test_where_neither_look_can_be_compared_the_reason_is_told_alone() -> None:
+    last = found(None, Verdict.INVALID)
+    assert with_first_look(found(None, Verdict.INVALID), last, 7, 5) == last
