@@ -17,6 +17,11 @@ Window = tuple[int, float]
 """Replays in a round, and seconds of work."""
 
 
+def worked(replays: int | None, wall_ms: float | None) -> Window | None:
+    """Window of a round of so many replays of ``wall_ms`` each; None where one of the two is not known."""
+    return None if replays is None or wall_ms is None else (replays, replays * wall_ms / 1000)
+
+
 def other_window(mine: Sequence[Window], other: Sequence[Window], name: str) -> tuple[str, str] | None:
     """Reason code and text where baseline ``name`` worked for another time; None where it did not, or nobody says."""
     if not mine or not other:

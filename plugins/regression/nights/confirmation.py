@@ -39,6 +39,7 @@ from regression.detectors import (
 )
 from regression.detectors.confirmation import out_of_spread
 from regression.detectors.time import RoundTime, TimeRun, judge_time
+from regression.detectors.window import worked
 from regression.nights.folder import Night
 
 if TYPE_CHECKING:
@@ -215,7 +216,11 @@ def _energy_run(first: FirstRounds) -> EnergyRun:
     return EnergyRun(
         conditions=_conditions(first),
         rounds=tuple(
-            RoundEnergy(r.round, r.valid, r.adjusted_mj, reason_code=r.reason.code if r.reason else None)
+            RoundEnergy(
+                *(r.round, r.valid, r.adjusted_mj),
+                reason_code=r.reason.code if r.reason else None,
+                window=worked(r.repeats, r.wall_ms),
+            )
             for r in first.rounds
         ),
         rounds_expected=first.night.request.rounds,

@@ -20,6 +20,7 @@ from regression.detectors import (
     Problem,
     RoundEnergy,
 )
+from regression.detectors.window import worked
 from regression.results import tables
 from regression.results.gates import gates_not_passed
 
@@ -228,7 +229,7 @@ def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> 
     return tuple(
         RoundEnergy(
             *(row.round, row.valid, row.adjusted_mj, figures.get((row.arm, row.round), {}), row.reason_code),
-            window=None if None in (row.repeats, row.wall_ms) else (row.repeats, row.repeats * row.wall_ms / 1000),
+            window=worked(row.repeats, row.wall_ms),
         )
         for row in stored
     )

@@ -39,6 +39,7 @@ OTHER_LIMIT = [
     telemetry(when, state_before=dataclasses.replace(telemetry(when).state_before, power_limit_w=300.0))  # type: ignore[type-var]
     for when in ("before", "after")
 ]
+OTHER_WINDOW = [energy_round(number, 0.7, repeats=100) for number in range(7)]
 OTHER_BOARD = dataclasses.replace(GPU, uuid="GPU-2")
 OTHER_DRIVER = dataclasses.replace(ENVIRONMENT, driver="999.1")
 
@@ -88,6 +89,7 @@ def with_environment(record: RunRecord) -> RunRecord:
             "within_spread",
             ("inconclusive", "ok"),
         ),
+        (energy_run("tonight", rounds=OTHER_WINDOW), "within_spread", ("inconclusive", "ok")),
         (energy_run("tonight", rounds=ALL_INVALID), "nothing_to_compare", ("invalid", "invalid")),
         (energy_run("tonight", HIGH, device=OTHER_BOARD), "nothing_to_compare", ("inconclusive", "inconclusive")),
         (energy_run("tonight", HIGH, device=SIMULATED_GPU), "nothing_to_compare", ("inconclusive", "inconclusive")),
