@@ -9,6 +9,8 @@ from regression.results.baseline_reports import BaselineRow, DrawRow, RoundRow, 
 from regression.results.comparisons import Compared
 
 NONE = ["no baselines: accept a run with `./nightly baseline accept RUN --reason TEXT`"]
+ENOUGH_ROUNDS = 14
+"""Fewer leave the width of the spread to chance, and with it every later night (docs/baselines.md)."""
 BOARD = len("GPU-98d97ad6")  # enough of a uuid to tell boards apart; `show` and --json have all of it
 
 
@@ -68,6 +70,9 @@ def accepted(
     ]
     if not row.for_energy and row.energy_trust != "unavailable":
         lines.append(f"           not for energy: {_why_not_energy(row)}")
+    if row.rounds_valid < ENOUGH_ROUNDS and (row.for_energy or row.for_time):
+        advice = f"a run of {ENOUGH_ROUNDS} or more (--param rounds={ENOUGH_ROUNDS}) cries wolf less often"
+        lines.append(f"           of {row.rounds_valid} valid rounds, which judge every later night: {advice}")
     if replaced is None:
         lines.append("replaced:  nothing, it is the first of its key or the one before had ended")
     else:

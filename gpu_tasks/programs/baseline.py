@@ -29,7 +29,7 @@ SET = "original"
 DAG_ID, DAG_RUN_ID = "import", "simulated-a100-healthy"
 SEED = 20261130
 ROUNDS = 14
-"""Twice those of a night: what all nights are held against must not be chance (docs/operators.md)."""
+"""Twice those of a night: what all nights are held against must not be chance (docs/baselines.md)."""
 NOTE = "one night of the simulated device without any effect, shipped as its first baseline"
 
 

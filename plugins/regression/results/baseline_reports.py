@@ -39,6 +39,7 @@ class BaselineRow:
     kernel_ptx_sha256: str | None
     agreed: int | None
     total: int | None
+    rounds_valid: int
     adjusted_mj_median: float | None
     adjusted_mj_min: float | None
     adjusted_mj_max: float | None

@@ -68,6 +68,10 @@ def test_a_changed_kernel_is_accepted_in_the_place_of_the_one_before(nightly: Ru
     assert status == 0, errors
     assert "replaced: nothing, it is the first of its key or the one before had ended" in lines_of(output)
 
+    of = "of 7 valid rounds, which judge every later night: "
+    advice = f"{of}a run of 14 or more (--param rounds=14) cries wolf less often"
+    assert advice in lines_of(output)
+
     status, output, errors = nightly("baseline", "accept", second[:13], "--reason", "new tile size", "--by", "ben")
     assert status == 0, errors
     told = lines_of(output)
