@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from gpu_tasks.records import Outcome
@@ -16,6 +18,8 @@ from local.paths import Home
 from local.record_commands import moment
 from local.stack import hold
 from regression.results.backtests import THRESHOLD, History, as_json, replayed, stored_history
+
+PAUSE_S = 5.0
 
 
 def command_backtest(home: Home, arguments: argparse.Namespace) -> int:
@@ -34,11 +38,32 @@ def command_backtest(home: Home, arguments: argparse.Namespace) -> int:
     print(_what(history), file=sys.stderr)
     found = []
     for threshold in arguments.threshold or [THRESHOLD]:
-        found.append(as_json(replayed(history, threshold, since), threshold))
+        waiting = Progress(f"threshold {threshold:g}", nights_from(history, since))
+        found.append(as_json(replayed(history, threshold, since, waiting.judged), threshold))
         if len(arguments.threshold or []) > 1:
             print(f"threshold {threshold:g}: {len(found[-1]['alerts'])} alerts", file=sys.stderr, flush=True)
     print(json.dumps(found) if arguments.json else "\n".join(report(found)))
     return Outcome.OK.exit_code
+
+
+class Progress:
+    """Says on standard error how many nights are replayed, every ``PAUSE_S`` seconds: years take their time."""
+
+    def __init__(self, what: str, nights: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.what, self.nights, self.clock = what, nights, clock
+        self.done, self.said = 0, clock()
+
+    def judged(self, _night: datetime) -> None:
+        """One more night is."""
+        self.done += 1
+        if self.clock() - self.said >= PAUSE_S:
+            self.said = self.clock()
+            print(f"{self.what}: {self.done} of {self.nights} nights", file=sys.stderr, flush=True)
+
+
+def nights_from(history: History, since: datetime | None) -> int:
+    """Nights of all series that are replayed, each night of each series counted."""
+    return sum(len({f.time for f in one.figures if since is None or f.time >= since}) for one in history.series)
 
 
 def report(found: Sequence[Mapping[str, Any]]) -> list[str]:

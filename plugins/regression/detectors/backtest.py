@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from regression.detectors.drift import judge_drift
-from regression.detectors.history import judge_history
-from regression.detectors.series import Series, SeriesKey
+from regression.detectors.drift import slow_drift
+from regression.detectors.history import history_shift
+from regression.detectors.series import Metric, Nights, NightsInTime, Series, SeriesKey
 from regression.detectors.verdict import CheckVerdict, Verdict
 
-Detector = Callable[[Series], CheckVerdict]
-DETECTORS: tuple[Detector, ...] = (judge_history, judge_drift)
+Detector = Callable[[Metric, Nights], CheckVerdict]
+DETECTORS: tuple[Detector, ...] = (history_shift, slow_drift)
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,15 @@ def backtest(
     detectors: Sequence[Detector] = DETECTORS,
     quiet_nights: int = 7,
     usual: Sequence[Usual] = (),
+    judged: Callable[[datetime], None] = lambda _: None,
 ) -> Backtest:
-    """Replay every night from ``since`` on (default: all) and compare with the causes from then on."""
+    """Replay every night from ``since`` on (default: all) and compare with the causes from then on.
+
+    ``judged`` is called after each night of each series, for whoever waits.
+    """
+    replays = (replay(one, causes, since, detectors, quiet_nights, usual=usual, judged=judged) for one in series)
     alerts = sorted(
-        (alert for one in series for alert in replay(one, causes, since, detectors, quiet_nights, usual=usual)),
+        (alert for found in replays for alert in found),
         key=lambda alert: (alert.opened, alert.series.metric.name, alert.direction),
     )
     explained = [(alert, next((c for c in causes if c.explains(alert)), None)) for alert in alerts]
@@ -149,14 +154,20 @@ def replay(
     quiet_nights: int = 7,
     *,
     usual: Iterable[Usual] = (),
+    judged: Callable[[datetime], None] = lambda _: None,
 ) -> list[Alert]:
-    """Alerts of one series, night by night. An alert ends with ``quiet_nights`` nights in a row that say nothing."""
+    """Alerts of one series, night by night. An alert ends with ``quiet_nights`` nights in a row that say nothing.
+
+    ``judged`` is called after each night, for whoever waits.
+    """
     accepted = [Usual(c.start, c.accepted) for c in causes if c.accepted is not None and c.concerns(series)]
     accepted += [each for each in usual if each.concerns(series)]
     open_alerts: dict[str, tuple[Alert, int]] = {}
     closed: list[Alert] = []
+    known = NightsInTime(series)
     for time in _nights_of(series, since):
-        told = _told(_known(series, time, accepted), detectors)
+        told = _told(series.metric, known.between(_start(time, accepted), time), detectors)
+        judged(time)
         for direction, verdict in told.items():
             alert = open_alerts[direction][0] if direction in open_alerts else None
             if alert is None:
@@ -170,23 +181,19 @@ def replay(
     return sorted([*closed, *(alert for alert, _ in open_alerts.values())], key=lambda alert: alert.opened)
 
 
-def _told(series: Series, detectors: Sequence[Detector]) -> dict[str, CheckVerdict]:
+def _told(metric: Metric, nights: Nights, detectors: Sequence[Detector]) -> dict[str, CheckVerdict]:
     """The first verdict of a change for each direction."""
     told: dict[str, CheckVerdict] = {}
     for detector in detectors:
-        verdict = detector(series)
+        verdict = detector(metric, nights)
         if verdict.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and verdict.direction:
             told.setdefault(verdict.direction, verdict)
     return told
 
 
-def _known(series: Series, time: datetime, accepted: Sequence[Usual]) -> Series:
-    """What was known at a night, without what an acceptance has made history of an earlier segment."""
-    starts = [usual.start for usual in accepted if usual.known <= time]
-    figures = series.until(time).figures
-    if starts:
-        figures = tuple(f for f in figures if f.time >= max(starts))
-    return Series(series.metric, figures, series.key)
+def _start(time: datetime, accepted: Sequence[Usual]) -> datetime | None:
+    """Beginning of the segment that was current at a night: an acceptance makes history of what was before."""
+    return max((usual.start for usual in accepted if usual.known <= time), default=None)
 
 
 def _nights_of(series: Series, since: datetime | None) -> list[datetime]:

@@ -7,6 +7,7 @@ matter, and a night without a usable figure is dropped and counted, so that it c
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -161,6 +162,39 @@ def usable_nights(series: Series) -> Nights:
     kept.sort()
     table = np.array(kept, dtype=np.float64).reshape(-1, 2)
     return Nights(table[:, 0], table[:, 1], dict(sorted(dropped.items())), last or None)
+
+
+class NightsInTime:
+    """The usable nights of a series between any two times, each in no more time than it takes to cut them out.
+
+    For a replay, which asks for every night of a long history what was known then.
+    """
+
+    def __init__(self, series: Series) -> None:
+        nights = usable_nights(series)
+        self._days, self._values = nights.days, nights.values
+        reasons = [(figure.time, _unusable(figure, series.metric) or "") for figure in series.figures]
+        reasons.sort()  # of equal times the last one is that of the newest figure, as for ``usable_nights``
+        self._times, self._reasons = [time for time, _ in reasons], [reason for _, reason in reasons]
+        self._kept = [time for time, reason in reasons if not reason]
+        self._dropped = {why: [time for time, reason in reasons if reason == why] for why in sorted(nights.dropped)}
+
+    def between(self, start: datetime | None, end: datetime) -> Nights:
+        """As ``usable_nights`` of the figures from ``start`` (None: all) to ``end``, both included."""
+        first, stop = _cut(self._kept, start, end)
+        dropped = {reason: _cut(times, start, end) for reason, times in self._dropped.items()}
+        newest_first, newest = _cut(self._times, start, end)
+        return Nights(
+            self._days[first:stop],
+            self._values[first:stop],
+            {reason: last - begin for reason, (begin, last) in dropped.items() if last > begin},
+            (self._reasons[newest - 1] or None) if newest > newest_first else None,
+        )
+
+
+def _cut(times: list[datetime], start: datetime | None, end: datetime) -> tuple[int, int]:
+    stop = bisect_right(times, end)
+    return min(stop, 0 if start is None else bisect_left(times, start)), stop
 
 
 def of_values(metric: Metric, days: Iterable[float], values: Iterable[float | None]) -> Series:

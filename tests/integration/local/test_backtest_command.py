@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from local.backtest_command import Progress
 from local.databases import engine_of
 from local.paths import Home
 from local.stack import hold
@@ -36,6 +38,17 @@ def test_alerts_thresholds_and_json(nightly: Run, home: Home) -> None:
     assert "threshold 20: 0 alerts" in errors
     status, output, _ = nightly(*line, "--since", "2027-06-01")
     assert (status, output.splitlines()[-1]) == (0, "  none")
+
+
+def test_whoever_waits_is_told_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = iter([0.0, 1.0, 4.9, 5.0, 5.1, 6.0, 10.1, 10.1])
+    progress = Progress("threshold 4", 100, lambda: next(seconds))
+    for _ in range(5):
+        progress.judged(datetime(2026, 11, 30, tzinfo=UTC))
+    assert capsys.readouterr().err.splitlines() == [
+        "threshold 4: 3 of 100 nights",
+        "threshold 4: 5 of 100 nights",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regression.detectors.backtest import Cause, Detector, backtest, replay
-from regression.detectors.series import Metric, Series, SeriesKey, of_values
+from regression.detectors.series import Metric, Nights, Series, SeriesKey, of_values
 from regression.detectors.verdict import CheckVerdict, Verdict
 
 TIME = Metric("wall_time_per_replay", "ms")
@@ -88,11 +88,11 @@ def test_since_leaves_out_earlier_nights_and_causes_but_not_their_history() -> N
     assert (found.alerts, found.causes) == ((), 0)
 
 
-def telling(*nights: int, direction: str = "higher", seen: dict[int, Series] | None = None) -> Detector:
+def telling(*nights: int, direction: str = "higher", seen: dict[int, Nights] | None = None) -> Detector:
     """A detector that tells a change on those nights; ``seen`` gets what it was shown."""
 
-    def judge(shown: Series) -> CheckVerdict:
-        tonight = (shown.figures[-1].time - START).days
+    def judge(metric: Metric, shown: Nights) -> CheckVerdict:
+        tonight = round(float(shown.days[-1]) - START.timestamp() / 86400)
         if seen is not None:
             seen[tonight] = shown
         verdict = Verdict.REGRESSED if tonight in nights else Verdict.OK
@@ -126,11 +126,11 @@ def test_two_directions_are_two_alerts_and_the_first_detector_that_tells_one_ope
 
 
 def test_a_segment_begins_at_the_start_of_what_was_accepted_and_not_before_it_was() -> None:
-    seen: dict[int, Series] = {}
+    seen: dict[int, Nights] = {}
     replay(FLAT, [Cause(night(30), "new kernel", accepted=night(35))], detectors=[telling(seen=seen)])
-    assert len(seen[34].figures) == 35
-    assert [len(seen[n].figures) for n in (35, 36)] == [6, 7]
-    assert seen[35].figures[0].time == night(30)
+    assert len(seen[34]) == 35
+    assert [len(seen[n]) for n in (35, 36)] == [6, 7]
+    assert seen[35].date(0) == night(30).isoformat()
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,12 @@ def test_the_delay_is_that_of_the_first_of_several_alerts() -> None:
 def test_false_alerts_are_counted_in_years_of_a_series() -> None:
     found = backtest([FLAT, FLAT], detectors=[telling(22, 40)])
     assert found.false_per_series_year == pytest.approx(4 / (2 * 69 / 365.25))
+
+
+def test_whoever_waits_is_told_of_each_night_of_each_series() -> None:
+    told: list[datetime] = []
+    backtest([FLAT, FLAT], since=night(60), detectors=[telling()], judged=told.append)
+    assert told == 2 * [night(n) for n in range(60, 70)]
 
 
 def test_empty_histories_are_no_error() -> None:

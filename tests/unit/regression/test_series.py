@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regression.detectors.series import Figure, Metric, Series, SeriesError, SeriesKey, of_values, usable_nights
+from regression.detectors.series import (
+    Figure,
+    Metric,
+    NightsInTime,
+    Series,
+    SeriesError,
+    SeriesKey,
+    of_values,
+    usable_nights,
+)
 
 TIME = Metric("wall_time_per_replay", "us")
 NIGHT = datetime(2026, 11, 30, 3, tzinfo=UTC)
@@ -93,6 +102,23 @@ def test_the_order_of_ingestion_does_not_matter(order: list[int]) -> None:
     found, expected = usable_nights(Series(TIME, tuple(kept[n] for n in order))), usable_nights(Series(TIME, kept))
     assert np.array_equal(found.values, expected.values)
     assert np.array_equal(found.days, expected.days)
+    assert (found.dropped, found.last_dropped) == (expected.dropped, expected.last_dropped)
+
+
+BOUNDS = st.integers(-1, 7)
+FIGURES = st.tuples(st.integers(0, 5), st.sampled_from([None, 0.0, 1.0, 2.0, float("nan")]), st.booleans())
+
+
+@given(st.lists(FIGURES, max_size=8), st.none() | BOUNDS, BOUNDS)
+def test_what_is_cut_out_of_a_history_is_what_its_figures_give(
+    rows: list[tuple[int, float | None, bool]], start: int | None, end: int
+) -> None:
+    kept = tuple(Figure(NIGHT + timedelta(days=day), value, "us", valid) for day, value, valid in rows)
+    first, last = None if start is None else NIGHT + timedelta(days=start), NIGHT + timedelta(days=end)
+    found = NightsInTime(Series(TIME, kept)).between(first, last)
+    within = tuple(f for f in kept if f.time <= last and (first is None or f.time >= first))
+    expected = usable_nights(Series(TIME, within))
+    assert (list(found.days), list(found.values)) == (list(expected.days), list(expected.values))
     assert (found.dropped, found.last_dropped) == (expected.dropped, expected.last_dropped)
 
 
