@@ -143,7 +143,7 @@ def test_the_writer_may_not_drop_what_was_judged(history: Database) -> None:
     "given", ["", "90", "d", "0d", "-1d", "90 d", "90m", "1e3d", "99999d", "10000y", "90d; DROP TABLE run", "९d"]
 )
 def test_what_is_no_age_is_refused(database: Database, given: str) -> None:
-    with pytest.raises(BadInput, match="^traces-after: expected a time such as 90d, 12w or 2y") as caught:
+    with pytest.raises(BadInput, match=r"^traces-after: expected a time such as 90d, 12w or 2y") as caught:
         retain(database.owner, given, "2y", dry_run=True)
     assert caught.value.code == "bad_span"
 

@@ -45,7 +45,8 @@ ENERGY = check(
     metric="adjusted_energy_per_replay",
     reason_code="energy_above_spread",
     plain_reason="adjusted energy 0.63 mJ a replay (median of 14 of 14 rounds) is above the round spread 0.59 to "
-    "0.61 mJ of baseline NVIDIA A100-SXM4-40GB scheduled__2026-11-01T02:00:00+00:00",
+    "0.61 mJ of baseline NVIDIA A100-SXM4-40GB scheduled__2026-11-01T02:00:00+00:00, 0.03 mJ (5 %) from its median; a "
+    "change counts from 0.0054 mJ (0.9 %) on",
     value=0.63,
     baseline_value=0.6,
     baseline_low=0.59,
@@ -60,17 +61,24 @@ ENERGY_HISTORY = check(
     "regressed",
     metric="adjusted_energy_per_replay",
     reason_code="shift_higher",
-    plain_reason="5.1 % higher since 2026-11-29 (2 nights)",
+    plain_reason="0.631 mJ tonight, usual 0.6 mJ of 60 nights; 0.0306 mJ (5.1 %) higher since 2026-11-29 (2 nights), "
+    "7.2 standard deviations",
     value=0.631,
     baseline_value=0.6,
     direction="higher",
+    details={"size": 0.0306, "since": "2026-11-29T02:00:04+00:00", "nights_since": 2},
 )
 GATE = {
     "reason_code": "gate_failed",
-    "plain_reason": "no usable energy, telemetry gate failed: reference_load (before): reference load: expected 6 to 11 J "
-    "per 10^12 operations, found 0.0706",
+    "plain_reason": "no usable energy, telemetry gate failed: reference_load (before): reference load: expected 6 to 11 "
+    "J per 10^12 operations, found 0.0706",
     "details": {"failed_gates": [{"gate": "reference_load", "at": "before", "message": "found 0.0706"}]},
 }
+FAILED_TRUST = "the trust in the energy of this run is failed, as the check of energy says"
+FAULTY_HISTORIES = [
+    check(name, "invalid", reason_code="gate_failed", plain_reason=FAILED_TRUST)
+    for name in ("energy_history", "idle_power_history")
+]
 FAULTY_ENERGY = check("energy", "invalid", metric="adjusted_energy_per_replay", **GATE)
 TIME = check(
     "time",
