@@ -70,8 +70,8 @@ ENERGY_HISTORY = check(
 )
 GATE = {
     "reason_code": "gate_failed",
-    "plain_reason": "no usable energy, telemetry gate failed: reference_load (before): reference load: expected 6 to 11 "
-    "J per 10^12 operations, found 0.0706",
+    "plain_reason": "no usable energy, telemetry gate failed: reference_load (before): reference load: expected 6 to "
+    "11 J per 10^12 operations, found 0.0706",
     "details": {"failed_gates": [{"gate": "reference_load", "at": "before", "message": "found 0.0706"}]},
 }
 FAILED_TRUST = "the trust in the energy of this run is failed, as the check of energy says"
