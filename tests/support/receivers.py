@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -26,11 +26,17 @@ def free_port() -> int:
 
 @dataclass
 class Inbox:
-    """What an HTTP server was sent: path, headers and JSON body of each request; ``status`` and ``said`` it answers."""
+    """What an HTTP server was sent: path, headers and JSON body of each request; ``status`` and ``said`` it answers.
+
+    ``endless``: it goes on answering for ``pieces`` MiB, and says in ``taken`` how many were taken from it.
+    """
 
     port: int = 0
     status: int = 200
     said: str = "ok"
+    endless: bool = False
+    pieces: int = 100
+    taken: int = 0
     requests: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
 
     @property
@@ -49,10 +55,26 @@ def http_receiver() -> Iterator[Inbox]:
             inbox.requests.append((self.path, dict(self.headers), json.loads(content)))
             answer = inbox.said.format(path=self.path).encode()
             self.send_response(inbox.status)
+            if inbox.endless:
+                self.end_headers()
+                self.go_on()
+                return
             self.send_header("Content-Length", str(len(answer)))
             self.send_header("Location", f"{self.path}/elsewhere")
             self.end_headers()
             self.wfile.write(answer)
+
+        def do_GET(self) -> None:
+            """Where a redirection leads to: everything is fine there, and nothing was delivered."""
+            inbox.requests.append((self.path, dict(self.headers), None))
+            self.send_response(200)
+            self.end_headers()
+
+        def go_on(self) -> None:
+            with suppress(OSError):
+                for _ in range(inbox.pieces):
+                    self.wfile.write(b"x" * (1 << 20))
+                    inbox.taken += 1
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing to standard error."""
@@ -67,6 +89,31 @@ def http_receiver() -> Iterator[Inbox]:
         server.shutdown()
         server.server_close()
         thread.join(10)
+
+
+@contextmanager
+def one_letter_at_a_time(letter: bytes, pause_s: float = 0.05, letters: int = 200) -> Iterator[int]:
+    """A server that never ends its first line, so that no time-out of a socket ever comes; gives its port."""
+    ended = threading.Event()
+
+    def talk(listening: socket.socket) -> None:
+        with suppress(OSError):
+            connection, _ = listening.accept()
+            with closing(connection):
+                for _ in range(letters):
+                    connection.sendall(letter)
+                    if ended.wait(pause_s):
+                        return
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        thread = threading.Thread(target=talk, args=(server,), daemon=True)
+        thread.start()
+        try:
+            yield int(server.getsockname()[1])
+        finally:
+            ended.set()
+            server.close()
+            thread.join(10)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from regression.alerts import texts
 from regression.alerts.raising import UNACKNOWLEDGED, add_event, change, end_mutes
 from regression.results import tables
 from regression.results.alert_files import keep_alerts, lock
+from regression.results.decisions import check_words
 
 LONGEST_MUTE = timedelta(days=366)
 HIGHEST_NUMBER = 2**31 - 1
@@ -40,11 +41,11 @@ def mute(
 ) -> None:
     """Do not tell of the alert until then; what is seen after that is told again.
 
-    Raises ``BadInput`` for an unknown or resolved alert, and for an end that has passed or is more than a year away.
+    Raises ``BadInput`` for an unknown or resolved alert, and for an end that is naive, has passed, or is more than a
+    year away.
     """
-    if not now < until <= now + LONGEST_MUTE:
-        found = texts.moment(until)
-        raise BadInput("bad_mute", f"until: expected a time in the future, within a year, found {found}")
+    if until.utcoffset() is None or not now < until <= now + LONGEST_MUTE:
+        raise _bad_mute(until)
     _answer(engine, alert_id, "muted", _words(author, reason), now=now, records=records, until=until)
 
 
@@ -58,10 +59,18 @@ def resolve(
     _answer(engine, alert_id, "resolved", _words(author, reason), now=now, records=records)
 
 
+def _bad_mute(until: datetime) -> BadInput:
+    found = until.isoformat(" ", "minutes")  # as it was given: not every time is one in UTC
+    return BadInput(
+        "bad_mute", f"until: expected a time with its UTC offset in the future, within a year, found {found}"
+    )
+
+
 def _words(author: str, reason: str) -> dict[str, str]:
     for name, given in (("author", author), ("reason", reason)):
         if not given.strip():
             raise BadInput("no_" + name, f"{name}: expected some words, found none")
+        check_words(**{name: given})
     return {"acknowledged_by": author.strip(), "acknowledged_reason": reason.strip()}
 
 
@@ -80,6 +89,8 @@ def _answer(
         end_mutes(connection, now)
         stored = unresolved(connection, alert_id)
         now = max(now, stored.opened_at)
+        if until is not None and until <= now:  # opened by a clock that is ahead of this one
+            raise _bad_mute(until)
         values: dict[str, Any] = {"state": event}
         if event == "resolved":
             values |= {"resolved_at": now, "tell_since": None} | (UNACKNOWLEDGED if stored.state == "muted" else {})

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from urllib.parse import quote, unquote, urlsplit
+
+from regression.alerts.plain import cut, one_line
 
 LONGEST = 300
 SHORTEST_SECRET = 4
@@ -30,8 +33,7 @@ def without_secrets(words: str, secrets: Iterable[str]) -> str:
     forms = {form for part in parts for form in (part, quote(part), quote(part, safe=""), unquote(part))}
     for form in sorted((form for form in forms if len(form) >= SHORTEST_SECRET), key=len, reverse=True):
         words = words.replace(form, "***")
-    line = " ".join(words.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return cut(one_line(words), LONGEST)
 
 
 def silent_logger() -> logging.Logger:
@@ -41,12 +43,26 @@ def silent_logger() -> logging.Logger:
     return logger
 
 
+class _Quiet(logging.Filter):
+    """Drops what a thread logs that asked for that; another one may be at work at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 - logging's signature
+        return not getattr(self.asked, "quiet", False)
+
+
+_QUIET = _Quiet()
+
+
 @contextmanager
 def no_requests_logged() -> Iterator[None]:
-    """Meanwhile the library below says nothing, at no level."""
-    logger = logging.getLogger(QUOTING)
-    before, logger.disabled = logger.disabled, True
+    """Meanwhile the library below says nothing in this thread, at no level."""
+    logging.getLogger(QUOTING).addFilter(_QUIET)  # a filter that is there already is not added again
+    _QUIET.asked.quiet = True
     try:
         yield
     finally:
-        logger.disabled = before
+        _QUIET.asked.quiet = False

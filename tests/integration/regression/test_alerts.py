@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -259,6 +259,7 @@ def test_the_last_step_counts_and_the_first_look_is_told_beside_it(database: Dat
         (2**40, {}, 2.0, "alert_not_found"),
         (1, {"reason": " "}, 2.0, "no_reason"),
         (1, {"author": ""}, 2.0, "no_author"),
+        (1, {"reason": "a\0b"}, 2.0, "blank_text"),
         (1, {}, 1.4, "bad_mute"),
         (1, {}, 400.0, "bad_mute"),
     ],
@@ -270,6 +271,28 @@ def test_answers_that_cannot_be_are_refused(
     with pytest.raises(BadInput, match="expected") as caught:
         mute(database.writer, number, **(SAID | words), until=moment(until), now=moment(1.5))
     assert caught.value.code == code
+    assert states(database) == [("energy", "higher", "open", 1)]
+
+
+@pytest.mark.parametrize(
+    "until",
+    [
+        datetime(2026, 12, 24),  # noqa: DTZ001 - naive on purpose
+        datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-14))),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    ],
+)
+def test_no_end_of_a_mute_is_too_odd_to_be_refused_in_words(database: Database, until: datetime) -> None:
+    night(database, 1)
+    with pytest.raises(BadInput, match="until: expected a time with its UTC offset in the future") as caught:
+        mute(database.writer, 1, **SAID, until=until, now=moment(1.5))
+    assert str(until.year).zfill(4) in caught.value.message
+
+
+def test_a_mute_that_would_end_before_its_alert_was_opened_is_refused(database: Database) -> None:
+    night(database, 3)
+    with pytest.raises(BadInput, match="until: expected"):
+        mute(database.writer, 1, **SAID, until=moment(2), now=moment(1))
     assert states(database) == [("energy", "higher", "open", 1)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from airflow.sdk import Connection
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from local.errors import Usage
 from regression.alerts.channels import CONNECTIONS, Channel, DeliveryFailed, configured
 from regression.alerts.redaction import SHORTEST_SECRET, secrets_of, without_secrets
 from regression.alerts.texts import Message
-from tests.support.receivers import Inbox, Post, free_port, http_receiver, mail_receiver
+from tests.support.receivers import Inbox, Post, free_port, http_receiver, mail_receiver, one_letter_at_a_time
 
 MESSAGE = Message("[nightly] qda: 5 % higher <now>", "qda:\n\nfound      0.63 mJ & more <b>\nlook       here\n")
 DOCUMENT = {"kind": "kernel-nightly-alert", "alert_id": 12, "value": 0.63}
@@ -83,7 +84,7 @@ def test_mail_arrives_at_everybody(monkeypatch: pytest.MonkeyPatch, post: Post) 
     assert [address for address, _ in post.mails] == ["ann@example.org", "bob@example.org"]
     _, mail = post.mails[0]
     assert (mail["Subject"], mail["From"], mail["To"]) == (MESSAGE.subject, "nightly@example.org", "ann@example.org")
-    assert post.text_of().strip() == f"<pre>{html.escape(MESSAGE.body)}</pre>"
+    assert post.text_of().strip() == f'<pre style="white-space: pre-wrap">{html.escape(MESSAGE.body)}</pre>'
     assert set(post.logins) == {(USER, PASSWORD)}
 
 
@@ -152,6 +153,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch, name: str, fault: str, receivers: Rec
         ("smtp", "refuses", "SMTPAuthenticationError"),
         ("slack", "away", "Connection refused"),
         ("slack", "refuses", "answered 404 no_service"),
+        ("slack", "moved", "answered 302"),
         ("slack", "broken", "answered 500"),
         ("webhook", "away", "Connection refused"),
         ("webhook", "refuses", "answered 404 no_service"),
@@ -172,6 +174,63 @@ def test_a_failure_is_told_and_no_secret_with_it(
     assert caught.value.__context__ is None
     everything = caught.value.message + written()
     assert [secret for secret in SECRETS if secret in everything] == []
+
+
+HTTP = pytest.mark.parametrize(("name", "address"), [("slack", slack_address), ("webhook", webhook_address)])
+
+
+@HTTP
+def test_nobody_is_followed_to_where_nothing_was_delivered(
+    monkeypatch: pytest.MonkeyPatch, inbox: Inbox, name: str, address: Callable[[int], str]
+) -> None:
+    inbox.status = 302
+    with pytest.raises(DeliveryFailed, match="answered 302"):
+        channel(monkeypatch, name, address(inbox.port)).send(MESSAGE, DOCUMENT)
+    assert len(inbox.requests) == 1
+
+
+@HTTP
+def test_of_an_endless_answer_the_beginning_is_read(
+    monkeypatch: pytest.MonkeyPatch, inbox: Inbox, name: str, address: Callable[[int], str]
+) -> None:
+    inbox.endless = True
+    said = channel(monkeypatch, name, address(inbox.port)).send(MESSAGE, DOCUMENT)
+    assert said == f"answered 200 {'x' * 100}"
+    assert inbox.taken < inbox.pieces
+
+
+@HTTP
+def test_answers_are_words_whatever_they_hold(
+    monkeypatch: pytest.MonkeyPatch, inbox: Inbox, name: str, address: Callable[[int], str]
+) -> None:
+    inbox.said = "fine\0\r\nBcc: x\x1b[31m \u202e\U0001f600"
+    said = channel(monkeypatch, name, address(inbox.port)).send(MESSAGE, DOCUMENT)
+    assert said == "answered 200 fine Bcc: x[31m \U0001f600"
+
+
+@pytest.mark.parametrize(("name", "letter"), [("smtp", b"220-x\r\n"), ("slack", b"H"), ("webhook", b"H")])
+def test_who_talks_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch, name: str, letter: bytes) -> None:
+    monkeypatch.setattr("regression.alerts.channels.LONGEST_S", 0.5)
+    with one_letter_at_a_time(letter) as port:
+        address = {"smtp": smtp_address, "slack": slack_address, "webhook": webhook_address}[name](port)
+        slow = channel(monkeypatch, name, address)
+        with pytest.raises(DeliveryFailed, match=r"no answer within 0\.5 s") as caught:
+            slow.send(MESSAGE, DOCUMENT)
+    assert caught.value.code == "too_slow"
+
+
+def test_words_of_others_stay_within_slacks_quoting(monkeypatch: pytest.MonkeyPatch, inbox: Inbox) -> None:
+    body = "label  ```<!channel> & <https://x.example|click>\n"
+    channel(monkeypatch, "slack", slack_address(inbox.port)).send(Message("<!here>", body), DOCUMENT)
+    assert inbox.bodies == [
+        {"text": "*&lt;!here&gt;*\n```label  '''&lt;!channel&gt; &amp; &lt;https://x.example|click&gt;\n```"}
+    ]
+
+
+def test_what_slack_would_not_take_is_cut(monkeypatch: pytest.MonkeyPatch, inbox: Inbox) -> None:
+    channel(monkeypatch, "slack", slack_address(inbox.port)).send(Message("s", "x" * 100_000), DOCUMENT)
+    (body,) = inbox.bodies
+    assert len(body["text"]) < 40_000 and body["text"].endswith("x```")
 
 
 @pytest.mark.parametrize("name", ["smtp", "slack", "webhook"])
@@ -200,6 +259,36 @@ def test_only_channels_that_are_set_up_are_there(monkeypatch: pytest.MonkeyPatch
     assert configured(environment_only=True) == []
     monkeypatch.setenv("AIRFLOW_CONN_KERNEL_NIGHTLY_SLACK", json.dumps({"conn_type": "slackwebhook", "password": "x"}))
     assert [found.name for found in configured()] == ["slack"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["s3cr3tword", '{"conn_type": "slackwebhook", "password": "https://x/s3cr3t', "http://[::1/s3cr3t", '["s3cr3t"]'],
+)
+def test_a_connection_that_is_none_is_named_and_keeps_nothing_from_the_others(
+    monkeypatch: pytest.MonkeyPatch, written: Callable[[], str], broken: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_KERNEL_NIGHTLY_SLACK", broken)
+    monkeypatch.setenv("AIRFLOW_CONN_KERNEL_NIGHTLY_WEBHOOK", '{"conn_type": "http", "host": "https://x.org/s3cr3t"}')
+    assert [found.name for found in configured(environment_only=True)] == ["webhook"]
+    said = written()
+    assert "connection kernel_nightly_slack: expected JSON or a URI, found neither" in said
+    assert "s3cr3t" not in said
+
+
+def test_a_connection_that_airflow_cannot_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, written: Callable[[], str]
+) -> None:
+    def read(connection_id: str) -> Connection:
+        if connection_id == CONNECTIONS["smtp"]:
+            raise RuntimeError("s3cr3t")
+        return Connection(conn_id=connection_id, conn_type="http", host="https://x.org")
+
+    monkeypatch.setattr(Connection, "get", read)
+    assert [found.name for found in configured()] == ["slack", "webhook"]
+    said = written()
+    assert "connection kernel_nightly_smtp cannot be read: RuntimeError" in said
+    assert "s3cr3t" not in said
 
 
 @given(st.text(min_size=SHORTEST_SECRET), st.text(), st.text())
