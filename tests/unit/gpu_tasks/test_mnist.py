@@ -28,13 +28,13 @@ def idx_labels(labels: np.ndarray = LABELS) -> bytes:
 
 def write_idx(folder: Path, images: bytes, labels: bytes) -> Path:
     (folder / "train-images-idx3-ubyte").write_bytes(images)
-    (folder / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
+    (folder / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels, mtime=0))
     return folder
 
 
 def write_pickle(folder: Path, content: Any, protocol: int = 3) -> Path:
     path = folder / "mnist.pkl.gz"
-    path.write_bytes(gzip.compress(pickle.dumps(content, protocol)))
+    path.write_bytes(gzip.compress(pickle.dumps(content, protocol), mtime=0))
     return path
 
 
@@ -102,7 +102,10 @@ def test_damaged_pickle(tmp_path: Path, content: Any, words: str) -> None:
     assert caught.value.code == "bad_source"
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"x" * 99)[:-9], gzip.compress(b"\x80\x05junk")])
+CUT, JUNK = gzip.compress(b"x" * 99, mtime=0)[:-9], gzip.compress(b"\x80\x05junk", mtime=0)
+
+
+@pytest.mark.parametrize("data", [b"", b"no gzip", CUT, JUNK])
 def test_no_pickle_at_all(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "mnist.pkl.gz"
     path.write_bytes(data)
