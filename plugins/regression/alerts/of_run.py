@@ -32,11 +32,15 @@ SCHEDULED = ("scheduled", "backfill")
 
 
 def signals_of(run: JudgedRun, airflow_url: str | None = None) -> list[Signal]:
-    """The signals of a run, one for each metric at most. ``airflow_url`` is where Airflow's pages are, if known."""
+    """The signals of a run, one for each metric at most. ``airflow_url`` is where Airflow's pages are, if known.
+
+    A rehearsal is called one in its headline, and so in the subject: nobody gets up for a made-up fault.
+    """
     found = [*_night(run), *_groups(run), *_environment(run)]
     link = texts.run_link(airflow_url, run.dag_id, run.dag_run_id)
     logs = [("logs", f"./nightly logs {run.dag_run_id}")]
-    return [replace(signal, facts=(*signal.facts, *logs, *link)) for signal in found]
+    begins = "rehearsal: " if run.inject else ""
+    return [replace(s, headline=begins + s.headline, facts=(*s.facts, *logs, *link)) for s in found]
 
 
 def is_fine(run: JudgedRun, metric: str) -> bool:
@@ -148,7 +152,14 @@ def _environment(run: JudgedRun) -> list[Signal]:
             headline=texts.environment_headline(told),
             device_id=run.device_id,
             device=run.device,
-            facts=(*accepted, ("means", segment), *also, *texts.run_facts(run)),
+            facts=(
+                *accepted,
+                ("means", segment),
+                *also,
+                *texts.same_kernel(run, found),
+                *texts.how_it_ended(run),
+                *texts.run_facts(run),
+            ),
             run_id=run.run_id,
             baseline_id=check.baseline_id,
         )

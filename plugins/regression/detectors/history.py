@@ -122,12 +122,12 @@ def nothing_to_judge(check: str, metric: Metric, nights: Nights, needed: int) ->
     details = nights.as_json()
     if nights.last_dropped is not None or (len(nights) == 0 and not nights.dropped):
         why = (nights.last_dropped or "missing").replace("_", " ")
-        text = f"{metric.name}: no usable figure tonight ({why})"
+        text = f"no usable figure tonight ({why})"
         return CheckVerdict(check, Verdict.INVALID, metric.name, metric.unit, "no_figure", text, details=details)
     if len(nights) >= needed:
         return None
     text = (
-        f"{metric.name}: {_amount(nights.values[-1], metric)} tonight, not judged: {len(nights)} usable nights, "
+        f"{_amount(nights.values[-1], metric)} tonight, not judged: {len(nights)} usable nights, "
         f"{needed} needed{dropped_text(nights)}"
     )
     return CheckVerdict(
@@ -198,7 +198,7 @@ def _reason(
     metric: Metric, nights: Nights, reference: Reference, found: Shift, code: str, *, unseen: float, floor: float
 ) -> str:
     usual = f"usual {_amount(reference.location, metric)} of {reference.nights} nights"
-    text = f"{metric.name}: {_amount(nights.values[-1], metric)} tonight, {usual}"
+    text = f"{_amount(nights.values[-1], metric)} tonight, {usual}"
     size = f"{_amount(abs(found.size), metric)}{_percent(found.size, reference.location)}"
     side = "higher" if found.size > 0 else "lower"
     since = f"since {found.since[:10]} ({found.nights} night{'' if found.nights == 1 else 's'})"

@@ -137,11 +137,10 @@ def explain(found: Comparison, figures: str, against: str, *, kernel_changed: bo
     if found.code == WIDE:
         text = f"{figures} is within {against}, but {moved} {side} its median, and a change counts from {least} on"
         return f"{text}: a spread as wide as that does not show that nothing changed"
-    edge = found.high if found.direction == "higher" else found.low
-    text = f"{figures} is {_amount(abs(found.median - edge), edge, unit)} {side} {against}"
     if found.code in (UNDETECTABLE, SMALL):
-        return f"{text}, but {moved} from its median, and a change counts from {least} on"
-    text += f"; a change counts from {least} on"
+        return f"{figures} is {side} {against}, but {moved} from its median, and a change counts from {least} on"
+    # One percent only, that of the subject of an alert: the distance from the edge decides nothing by itself.
+    text = f"{figures} is {side} {against}, {moved} from its median; a change counts from {least} on"
     if kernel_changed:
         return f"{text}; the kernel is another one than the baseline's"
     return f"{text}; {found.rule.less_means}" if found.code == found.rule.below else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from regression.results.gates import GateLine
@@ -9,6 +10,8 @@ from regression.results.history import SHAM
 from regression.results.outcome import CheckLine, FigureLine, RunVerdict
 
 FIRST = ("agreement", "energy", "time", "environment")
+LONGEST_LINE = 92
+"""Characters of a line of a reason; what is longer goes on under it, where a terminal would break it anywhere."""
 
 
 def verdict_table(verdict: RunVerdict) -> str:
@@ -59,12 +62,19 @@ def _gate_row(line: GateLine) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Columns as wide as their widest word, the last one left as it is."""
+    """Columns as wide as their widest word; the last one in as many lines as it takes."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return [
-        "  " + "  ".join([*(f"{word:<{width}}" for word, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]
+    margin = " " * (2 + sum(width + 2 for width in widths))
+    lines = []
+    for row in rows:
+        words = [f"{word:<{width}}" for word, width in zip(row, widths, strict=False)]
+        first, *more = _in_lines(row[-1])
+        lines += ["  " + "  ".join([*words, first]), *(margin + line for line in more)]
+    return lines
+
+
+def _in_lines(reason: str) -> list[str]:
+    return textwrap.wrap(reason, LONGEST_LINE, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _mj(value: float | None) -> str:

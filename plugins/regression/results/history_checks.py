@@ -45,7 +45,7 @@ def _judge(
 ) -> CheckVerdict:
     series = series_of(connection, key, metric, segment, run=run)
     if run.rounds_valid and all(figure.value is None for figure in series.figures):
-        text = f"{metric.metric.name}: rounds of the protocol {run.protocol} have none"
+        text = f"rounds of the protocol {run.protocol} have no such figure"
         return _plain(metric, (Verdict.UNAVAILABLE, "not_measured", text))
     verdict = judge_long_term(metric.check, series)
     return beside_changes(connection, run, verdict, segment.baseline_run_id)
@@ -73,7 +73,7 @@ def _without_trust(run: Row[Any], metric: HistoryMetric, segment: Segment) -> Ob
     """Energy that nothing vouches for is not held against energy that something does."""
     if metric.group != ENERGY or run.energy_trust in segment.trusts:
         return None
-    text = f"{metric.metric.name}: the energy of this run is {run.energy_trust}, as the check of energy says"
+    text = f"the trust in the energy of this run is {run.energy_trust}, as the check of energy says"
     if run.energy_trust == FAILED:
         return Verdict.INVALID, "gate_failed", text
     return Verdict.INCONCLUSIVE, "energy_unverified", text

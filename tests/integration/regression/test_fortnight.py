@@ -20,7 +20,7 @@ from tests.support.receivers import Post, mail_receiver
 ROOT = Path(__file__).resolve().parents[3]
 MISSING, NEW_DRIVER, SLOWER, DEARER, LYING_SENSOR, LAST = 5, 7, 9, 11, 13, 14
 DEADLINE_HOURS = 3
-ON = re.escape("qda on NVIDIA A100-SXM4-40GB (simulated): ")
+ON = re.escape("qda on NVIDIA A100-SXM4-40GB (simulated): rehearsal: ")
 TOLD = {
     MISSING: (
         r"qda: the night of 2027-01-08 02:00 UTC is missing: no run began, a result was due by 2027-01-08 05:00 UTC",

@@ -79,7 +79,7 @@ def test_the_line_says_since_when_how_much_and_what_else_changed(database: Datab
     found = histories(database, f"scheduled__{NIGHTS:03d}")["time_history"]
     assert found.baseline_id == accepted
     told = found.verdict
-    assert told.reason.startswith("cuda_time_per_replay: 0.01722 ms tonight, usual 0.01")
+    assert told.reason.startswith("0.01722 ms tonight, usual 0.01")
     assert "(5.2 %) higher since 2026-12-31 (1 night), " in told.reason
     assert told.reason.endswith(f"; also changed: kernel {digest('ptx')[:12]} -> {digest('other')[:12]}")
     assert told.details["also_changed"][0]["part"] == "kernel"
@@ -142,7 +142,7 @@ def test_energy_that_nothing_vouches_for_is_not_judged_and_the_time_is(
     assert codes(found) == [code] * 3 + ["no_shift"] * 2
     assert {found[check].verdict.verdict for check in CHECKS[:3]} == {verdict}
     trust = "failed" if "failed" in gates else "unverified"
-    told = f"adjusted_energy_per_replay: the energy of this run is {trust}, as the check of energy says"
+    told = f"the trust in the energy of this run is {trust}, as the check of energy says"
     assert found["energy_history"].verdict.reason == told
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from regression.alerts.judged import Check
 from regression.alerts.of_run import GROUPS, is_fine, signals_of
 from regression.alerts.signal import METRICS, Signal
 from regression.detectors.environment import Difference
@@ -18,6 +19,7 @@ from tests.unit.regression.alert_examples import (
     ENERGY,
     ENERGY_HISTORY,
     FAULTY_ENERGY,
+    FAULTY_HISTORIES,
     GATE,
     KERNEL,
     NEW_CLASS,
@@ -128,6 +130,7 @@ def test_manual_and_injected_runs_say_so() -> None:
     told = dict(signal.facts)
     assert told["asked for"] == "this run was started by hand, not by the schedule (label mine)"
     assert told["rehearsal"] == "the fault is made up: this run was asked to inject energy+5%"
+    assert signal.headline.startswith("rehearsal: adjusted energy per replay 5.0 % higher")
     (signal,) = signals_of(run(ENERGY))
     assert not {"asked for", "rehearsal"} & dict(signal.facts).keys()
 
@@ -184,6 +187,39 @@ def test_what_no_alert_can_be_made_of_is_refused(changes: dict[str, Any]) -> Non
     Signal("qda", **values)
     with pytest.raises(ValueError, match="expected"):
         Signal("qda", **(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "said"),
+    [
+        (environment(), "the same as the baseline's"),
+        (environment(DRIVER), "the same as the baseline's"),
+        (environment(DRIVER, KERNEL), None),
+        (environment(baseline_id=None), None),
+    ],
+)
+def test_whether_it_was_the_kernel_is_said_where_it_is_known(surroundings: Check, said: str | None) -> None:
+    (signal, *_) = signals_of(run(ENERGY, surroundings))
+    assert dict(signal.facts).get("kernel") == said
+    assert said or "kernel" in dict(signal.facts).get("changed too", "kernel")
+
+
+def test_how_each_check_ended_is_said_and_what_has_the_same_cause_only_named() -> None:
+    red = check("wall_time_history", "regressed", direction="higher", value=2.0, baseline_value=1.0)
+    signal, *_ = signals_of(run(FAULTY_ENERGY, *FAULTY_HISTORIES, check("agreement"), red))
+    assert dict(signal.facts)["checks"] == "agreement ok, energy invalid, wall time history regressed"
+    assert [words for label, words in signal.facts if label == "also"] == [
+        "for the same reason: energy history, idle power history"
+    ]
+
+
+@pytest.mark.parametrize(("tonight", "size", "direction"), [(0.599, 0.012, "higher"), (0.6, -0.012, "lower")])
+def test_a_change_of_several_nights_is_told_by_its_own_size(tonight: float, size: float, direction: str) -> None:
+    """Tonight alone may lie on the usual level, or on its other side."""
+    details = {"size": size, "since": "2026-11-20T02:00:00+00:00"}
+    (signal,) = signals_of(run(replace(ENERGY_HISTORY, value=tonight, direction=direction, details=details)))
+    said = f"adjusted energy per replay 2.0 % {direction} since 2026-11-20 (tonight {tonight} mJ, usual 0.6 mJ)"
+    assert signal.headline == said
 
 
 def test_every_metric_of_a_signal_can_be_fine() -> None:

@@ -61,3 +61,17 @@ def test_what_decides_comes_first_and_what_looks_back_last() -> None:
     verdict = RunVerdict("id", "night", "qda", "GPU", "ok", {n: CheckLine("ok", "x") for n in names}, 1, 1, 0)
     shown = [line.split()[0] for line in verdict_table(verdict).splitlines()[1:7]]
     assert shown == ["agreement", "energy", "time", "environment", "a_history", "b_history"]
+
+
+def test_a_long_reason_goes_on_under_itself_and_loses_nothing() -> None:
+    words = " ".join(f"word-{number}" for number in range(40))
+    checks = {"agreement": CheckLine("ok", "all"), "energy": CheckLine("regressed", words + " " + "x" * 120)}
+    verdict = RunVerdict("id", "night", "qda", "GPU", "ok", checks, 1, 1, 0)
+    lines = verdict_table(verdict).splitlines()
+    reason = [line for line in lines[2 : lines.index("")] if line]
+    assert reason[0].startswith("  energy     regressed  word-0 word-1 ")
+    assert all(
+        line.startswith(" " * 24 + "word") or line.endswith("xx") for line in [" " * 24 + reason[0][24:], *reason[1:]]
+    )
+    assert max(len(line) for line in reason[:-1]) <= 24 + 92 < len(reason[-1])
+    assert " ".join(line[24:] for line in reason) == words + " " + "x" * 120
