@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ FIRST_BASELINE_BY = "kernel-nightly"
 FIRST_BASELINE_REASON = "record shipped with the repository: reference for predictions and time"
 FOR_ENERGY_TOO = " and, its sensor being verified, energy"
 WITHDRAWN_ENERGY = "power_telemetry_withdrawn"  # code of a record's reason not to trust its energy
+CLOCK: ColumnElement[datetime] = func.clock_timestamp()
 USABLE_ENERGY = {"verified", "unverified"}  # unverified: only when somebody says so by name
 
 
@@ -70,16 +72,31 @@ def retire_baseline(engine: Engine, run_id: str, *, retired_by: str, reason: str
     """End the current baseline that run is, with nothing in its place; raises ``BadInput`` where it is none."""
     check_words(retired_by=retired_by, reason=reason)
     with engine.begin() as connection:
+        lock(connection)
         if not retire(connection, tables.baseline.c.run_id == run_id, retired_by, reason):
             raise BadInput("no_baseline", f"run {run_id}: expected a current baseline, found none")
     if records:
         keep_decisions(engine, records)
 
 
-def retire(connection: Connection, which: ColumnElement[bool], retired_by: str, reason: str) -> int:
-    """End the current baselines among ``which``; returns how many those were."""
+def lock(connection: Connection) -> None:
+    """One transaction at a time decides about baselines and withdrawals; held to its end, and taken before any row.
+
+    What refuses the baseline of a withdrawn run takes it, too: a row that is changed before would be a deadlock.
+    """
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('baseline', 0))"))
+
+
+def retire(
+    connection: Connection,
+    which: ColumnElement[bool],
+    retired_by: str,
+    reason: str,
+    at: ColumnElement[datetime] | datetime = CLOCK,
+) -> int:
+    """End the current baselines among ``which``; returns how many those were. None ends before it began."""
     table = tables.baseline
-    end = {"retired_at": func.now(), "retired_by": retired_by, "retired_reason": reason}
+    end = {"retired_at": func.greatest(at, table.c.accepted_at), "retired_by": retired_by, "retired_reason": reason}
     statement = table.update().where(which, table.c.retired_at.is_(None)).values(**end).returning(table.c.baseline_id)
     return len(connection.execute(statement).all())
 
@@ -179,7 +196,7 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
         raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: {why}")
     if found.inject:
         raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: made with injected {found.inject}")
-    connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('baseline', 0))"))
+    lock(connection)
     return found
 
 
@@ -200,9 +217,23 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
         raise BadInput("no_purpose", f"run {run.run_id}: expected predictions, time or energy, found none of them{why}")
     table, key = tables.baseline, {name: getattr(run, name) for name in KEY}
     values |= {"environment_id": run.environment_id, "energy_trust": run.energy_trust}
-    retire(connection, _current(run), values["accepted_by"], f"run {run.run_id} was accepted in its place")
+    at = _moment(connection, key)
+    retire(connection, _current(run), values["accepted_by"], f"run {run.run_id} was accepted in its place", at)
+    values["accepted_at"] = at
     added = table.insert().values(run_id=run.run_id, **key, **values).returning(table.c.baseline_id)
     return int(connection.execute(added).scalar_one())
+
+
+def _moment(connection: Connection, key: dict[str, Any]) -> datetime:
+    """The time of an acceptance that is next in its key: not that of its transaction, which may be older than others'.
+
+    Later than all before it, whatever the clock says: their order is what is current.
+    """
+    columns = tables.baseline.c
+    before = func.max(columns.accepted_at) + text("interval '1 microsecond'")
+    wanted = select(func.greatest(CLOCK, before)).where(*(columns[name] == value for name, value in key.items()))
+    moment: datetime = connection.execute(wanted).scalar_one()
+    return moment
 
 
 def _withdrawn(connection: Connection, run_id: str) -> dict[str, str]:

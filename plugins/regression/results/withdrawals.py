@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, and_, select, text, true
+from sqlalchemy import Connection, Engine, and_, select, true
 from sqlalchemy.exc import IntegrityError
 
 from gpu_tasks.records import BadInput
 from regression.results import tables
-from regression.results.baselines import retire
+from regression.results.baselines import lock, retire
 from regression.results.columns import WITHDRAWAL_SCOPES
 from regression.results.decisions import check_words, keep_decisions
 
@@ -40,7 +40,7 @@ def withdraw_run(
         with engine.begin() as connection:
             if connection.execute(select(run.c.run_id).where(run.c.run_id == run_id)).first() is None:
                 raise BadInput("run_not_stored", f"run {run_id}: no such run in the results database")
-            connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('baseline', 0))"))
+            lock(connection)
             _check_what_was_withdrawn(connection, run_id, scope, successor_run_id)
             contradicted = baseline.c.for_energy if scope == "energy" else true()
             retire(connection, and_(baseline.c.run_id == run_id, contradicted), withdrawn_by, f"withdrawn: {reason}")
