@@ -12,6 +12,7 @@ from dataclasses import replace
 from gpu_tasks.records import Outcome
 from regression.alerts import texts
 from regression.alerts.judged import Check, JudgedRun
+from regression.alerts.plain import one_line
 from regression.alerts.signal import AGREEMENT, ENERGY, ENVIRONMENT, MISSING, NIGHT, TIME, Signal
 from regression.detectors.environment import DEVICE, DRIVER, Difference, in_words
 
@@ -76,7 +77,7 @@ def _night(run: JudgedRun) -> list[Signal]:
             metric=NIGHT,
             direction=BROKEN_NIGHT[run.verdict],
             outcome=run.verdict,
-            headline=texts.night_headline(run),
+            headline=one_line(texts.night_headline(run)),
             facts=(*facts, *reason, *lines, *texts.run_facts(run)),
             run_id=run.run_id,
         )
@@ -116,7 +117,7 @@ def _signal(run: JudgedRun, metric: str, red: list[Check]) -> Signal:
         metric=metric,
         direction=(first.direction or "changed") if is_regression else MISSING,
         outcome=outcome.value,
-        headline=" ".join(texts.headline(first).split()),
+        headline=one_line(texts.headline(first)),
         device_id=run.device_id,
         device=run.device,
         facts=tuple(texts.facts(first, run, red[1:], changed)),
@@ -149,7 +150,7 @@ def _environment(run: JudgedRun) -> list[Signal]:
             metric=ENVIRONMENT,
             direction="changed",
             outcome="environment_change",
-            headline=texts.environment_headline(told),
+            headline=one_line(texts.environment_headline(told)),
             device_id=run.device_id,
             device=run.device,
             facts=(

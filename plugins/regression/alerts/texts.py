@@ -180,7 +180,7 @@ def test_message(now: datetime) -> Message:
 
 def alert_line(alert: Mapping[str, Any]) -> str:
     """One alert in one line."""
-    return f"alert {alert['alert_id']}, {_state(alert)}: {alert['text']}"
+    return one_line(f"alert {alert['alert_id']}, {_state(alert)}: {alert['text']}")
 
 
 def alert_table(alerts: Sequence[Mapping[str, Any]]) -> str:
@@ -198,14 +198,16 @@ def alert_page(alert: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) ->
     """Everything about one alert: where it stands, its message, and what happened."""
     told = [alert_line(alert), ""]
     if alert["acknowledged_by"]:
-        told.append(f"{alert['acknowledged_by']}, {moment(alert['acknowledged_at'])}: {alert['acknowledged_reason']}")
+        told.append(
+            f"{alert['acknowledged_by']}, {moment(alert['acknowledged_at'])}: {one_line(alert['acknowledged_reason'])}"
+        )
     if alert["value"] is not None and alert["unit"]:
         told.append(f"latest figure {amount(alert['value'], alert['unit'])}, seen {moment(alert['last_seen_at'])}")
     told += ["", (alert["message"] or alert["text"]).rstrip(), ""]
     for event in events:
         of = event["channel"] or event["dag_run_id"] or (moment(event["night"]) if event["night"] else "")
         what = event["event"].replace("_", " ") + (f" ({of})" if of else "")
-        told.append(f"{moment(event['at'])}  {what}, {event['author']}: {event['text']}")
+        told.append(f"{moment(event['at'])}  {what}, {event['author']}: {one_line(event['text'])}")
     return re.sub(r"\n{3,}", "\n\n", lines("\n".join(told)))
 
 

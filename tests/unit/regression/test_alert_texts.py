@@ -8,9 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from regression.alerts import texts
 from regression.alerts.of_run import signals_of
+from regression.alerts.plain import one_line
 from regression.alerts.signal import Signal
 from tests.unit.regression.alert_examples import (
     AGREEMENT,
@@ -149,6 +152,38 @@ def test_a_subject_is_one_short_line_whatever_the_reason_says() -> None:
     assert len(subject) == texts.MAX_SUBJECT
     assert subject.startswith("qda: a very very")
     assert subject.endswith("…")
+
+
+@given(st.text(min_size=1).filter(lambda words: one_line(words) != ""))
+@example("a\r\nBcc: everybody@example.org")
+@example("\x1b[2Jcleared\u2028next\u202edesrever \U0001f600 \ud800")
+def test_words_of_others_are_one_line_that_shows(words: str) -> None:
+    named = {"device": words, "label": words, "inject": words, "trigger": "manual"}
+    runs = (
+        run(replace(ENERGY, plain_reason=words, verdict="invalid"), environment(replace(DRIVER, after=words)), **named),
+        run(**BROKEN | {"reason": words, "device": words, "inject": words}),
+    )
+    for signal in (signal for each in runs for signal in signals_of(each, AIRFLOW)):
+        message = texts.message(signal, "opened", 12, OPENED, 1)
+        assert len(message.subject.splitlines()) == 1 and message.subject.isprintable()
+        plain = texts.message(replace(signal, headline="x"), "opened", 12, OPENED, 1)
+        assert len(message.body.splitlines()) == len(plain.body.splitlines()) == message.body.count("\n")
+        assert all(line.isprintable() for line in message.body.split("\n"))
+
+
+def test_what_people_said_of_an_alert_stays_on_its_line() -> None:
+    said = "fan\n2026-12-24 02:05 UTC  resolved, bob: \x1b[31mfine"
+    alert = {"alert_id": 1, "state": "acknowledged", "text": "energy", "message": None, "value": None, "unit": None}
+    alert |= {"acknowledged_by": "ann", "acknowledged_at": OPENED, "acknowledged_reason": said}
+    page = texts.alert_page(alert, [event(0, "acknowledged", said, author="ann")])
+    assert [line for line in page.split("\n") if line.startswith("2026-12-24")] == []
+    assert "\x1b" not in page
+    assert texts.alert_line(alert | {"text": said}).isprintable()
+
+
+def test_a_line_has_an_end() -> None:
+    longest = texts.message(replace(MISSING, facts=(("reason", "x" * 10_000),)), "opened", 7, OPENED, 1)
+    assert max(map(len, longest.body.split("\n"))) < texts.MAX_LINE + 20
 
 
 def test_the_documentation_shows_texts_as_they_are() -> None:
