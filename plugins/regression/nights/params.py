@@ -185,6 +185,10 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_line(value: str, pattern: str | None) -> bool:
     """Whether PostgreSQL can hold the text and, where it has a pattern, all of it fits: ``$`` lets a newline pass."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a character, which JSON can write
+        return False
     return "\0" not in value and (pattern is None or re.fullmatch(pattern, value) is not None)
 
 

@@ -79,6 +79,7 @@ class MissingNightOperator(BaseOperator):
             plan = self.plan(now)
             if plan is None:
                 self.log.info("no nights are planned")
+                look_after(results_engine(self.conn_id), configured(), now, records=_folder("records"))
                 return {}
             watched = Watched(
                 self.watched_dag_id, self.workload, plan, _folder("runs"), _folder("records"), self.by_hand

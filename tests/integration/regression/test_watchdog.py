@@ -18,6 +18,8 @@ from sqlalchemy import create_engine, text
 from gpu_tasks.records import BadInput, run_id_for, write_record
 from regression.alerts import channels, delivering
 from regression.alerts.channels import Channel, DeliveryFailed
+from regression.alerts.raising import raise_alerts
+from regression.alerts.signal import Signal
 from regression.alerts.texts import Message
 from regression.detectors.missing_night import Plan
 from regression.nights import schedule
@@ -245,6 +247,24 @@ def test_what_could_not_be_delivered_is_tried_again(
     with pytest.raises(AirflowFailException, match="is missing"):
         operate(NIGHT + timedelta(hours=5))
     assert len(heard.subjects) == 1
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_what_was_raised_just_before_a_crash_is_told_also_where_no_nights_are_planned(
+    database: Database,
+    operate: Callable[..., Any],
+    heard: Heard,
+    monkeypatch: pytest.MonkeyPatch,
+    planned: bool,
+) -> None:
+    slower = Signal("qda", "time", "higher", "regression", "5 % higher", night=NIGHT)
+    raise_alerts(database.writer, [slower], NIGHT)  # and then whoever raised it was killed
+    if not planned:
+        monkeypatch.delenv("NIGHTLY_SCHEDULE_FILE")
+        monkeypatch.setenv("NIGHTLY_SCHEDULE", "none")
+    for _ in range(2):
+        operate(NIGHT - timedelta(hours=30))
+    assert heard.subjects == ["[nightly] qda: 5 % higher"]
 
 
 def test_a_night_that_came_before_anybody_could_be_told_is_told_to_nobody(

@@ -103,6 +103,7 @@ def test_draws_are_those_of_the_payload(folders: list[Path]) -> None:
         {"label": 5},
         {"label": "x" * 201},
         {"note": "nul \0"},
+        {"label": "half \ud800"},
     ],
 )
 def test_what_is_wrong_is_refused_and_named(folders: list[Path], given: dict[str, Any]) -> None:
