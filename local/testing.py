@@ -45,7 +45,7 @@ def run_suites(home: Home, chosen: list[str], keyword: str | None) -> int:
     if not folders:
         return 0
     options = ["-k", keyword] if keyword else []
-    options += ["-n", str(min(os.cpu_count() or 1, MOST_PROCESSES)), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    options += ["-n", str(min(os.cpu_count() or 1, MOST_PROCESSES)), "--dist", "loadfile", "--no-loadscope-reorder"]
     return _run([str(bin_folder / "pytest"), "--durations=10", *options, *folders], environment)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,17 +12,19 @@ TESTS = Path(__file__).parent
 SLOWEST_FIRST = ("end_to_end", "integration", "unit", "gpu")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file is one process's, for what its tests share; end-to-end ones are all one's, whose stacks fill a machine.
-
-    They begin first, so that no process is left alone with them in the end.
-    """
-    items.sort(key=lambda item: SLOWEST_FIRST.index(_suite(item)))
-    for item in items:
-        group = "end_to_end" if _suite(item) == "end_to_end" else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+    """End-to-end tests begin first, so that no process is left alone with them in the end."""
+    items.sort(key=lambda item: SLOWEST_FIRST.index(item.path.relative_to(TESTS).parts[0]))
 
 
-def _suite(item: pytest.Item) -> str:
-    return item.path.relative_to(TESTS).parts[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file is one process's, for what its tests share; end-to-end ones are all one's, whose stacks fill a machine."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            scope: str = super()._split_scope(nodeid)
+            return "end_to_end" if "end_to_end/" in scope else scope
+
+    return ByFile(config, log)
