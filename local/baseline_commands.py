@@ -156,11 +156,14 @@ def _with(found: list[Compared], baseline_id: int) -> list[Compared]:
     return [each for each in found if each.baseline_id == baseline_id]
 
 
-def _open_alerts(connection: Connection, run: Row[Any]) -> list[int]:
-    """Alerts of this device that are still open: their cause may be what was just accepted."""
+def _open_alerts(connection: Connection, run: Row[Any]) -> dict[int, str]:
+    """Alerts of this device that are not resolved, by number: their cause may be what was just accepted."""
     alert = tables.alert.c
     same = (alert.workload == run.workload, alert.device_id == run.device_id, alert.state != "resolved")
-    return list(connection.execute(select(alert.alert_id).where(*same).order_by(alert.alert_id)).scalars())
+    found = connection.execute(
+        select(alert.alert_id, alert.metric, alert.direction, alert.state).where(*same).order_by(alert.alert_id)
+    )
+    return {row.alert_id: f"{row.metric} {row.direction}, {row.state}" for row in found}
 
 
 @contextmanager

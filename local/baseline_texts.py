@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from regression.results.baseline_reports import BaselineRow, DrawRow, RoundRow, Withdrawn
@@ -61,9 +61,12 @@ def shown(
 
 
 def accepted(
-    row: BaselineRow, *, replaced: BaselineRow | None, compared: Sequence[Compared], alerts: Sequence[int]
+    row: BaselineRow, *, replaced: BaselineRow | None, compared: Sequence[Compared], alerts: Mapping[int, str]
 ) -> list[str]:
-    """What an acceptance did: what it replaced, by how much the figures differ, and what is compared with it now."""
+    """What an acceptance did: what it replaced, by how much the figures differ, and what is compared with it now.
+
+    ``alerts`` are those of the device that are not resolved, each with its metric, direction and state.
+    """
     lines = [
         f"accepted:  run {row.run_id} ({row.dag_run_id}, {day(row.started_at)}), by {row.accepted_by}: {row.reason}",
         *_key_lines(row),
@@ -82,7 +85,9 @@ def accepted(
         if lost:
             lines.append(f"           this key has no baseline for {', '.join(lost)} any more")
     lines += _compared_lines(compared, "no run that is stored; the next one of its key will be")
-    lines += [f"alert {number} of this device is open: see `./nightly alerts show {number}`" for number in alerts]
+    lines += [
+        f"alert {n} of this device is not resolved ({what}): ./nightly alerts show {n}" for n, what in alerts.items()
+    ]
     return lines
 
 
