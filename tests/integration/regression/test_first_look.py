@@ -39,6 +39,7 @@ OTHER_LIMIT = [
     telemetry(when, state_before=dataclasses.replace(telemetry(when).state_before, power_limit_w=300.0))  # type: ignore[type-var]
     for when in ("before", "after")
 ]
+ONE_VALID = [energy_round(0, 0.7), *(energy_round(number, 0.6, **INVALID) for number in range(1, 7))]
 OTHER_WINDOW = [energy_round(number, 0.7, repeats=100) for number in range(7)]
 OTHER_BOARD = dataclasses.replace(GPU, uuid="GPU-2")
 OTHER_DRIVER = dataclasses.replace(ENVIRONMENT, driver="999.1")
@@ -89,6 +90,7 @@ def with_environment(record: RunRecord) -> RunRecord:
             "within_spread",
             ("inconclusive", "ok"),
         ),
+        (energy_run("tonight", rounds=ONE_VALID), "out_of_spread", ("regressed", "ok")),
         (energy_run("tonight", rounds=OTHER_WINDOW), "within_spread", ("inconclusive", "ok")),
         (energy_run("tonight", rounds=ALL_INVALID), "nothing_to_compare", ("invalid", "invalid")),
         (energy_run("tonight", HIGH, device=OTHER_BOARD), "nothing_to_compare", ("inconclusive", "inconclusive")),
@@ -124,9 +126,10 @@ def test_what_is_out_is_said_with_its_figures(database: Database, runs: Path) ->
     assert [look.out_of_spread for look in found.looks] == [True, False]
 
 
-def test_as_many_rounds_as_were_asked_for(database: Database, runs: Path) -> None:
-    found = plan(night_of(energy_run("tonight", HIGH), confirm_rounds=2), lambda: database.reader)
-    assert found.rounds == [7, 8]
+@pytest.mark.parametrize("count", [2, 100])
+def test_as_many_rounds_as_were_asked_for(database: Database, runs: Path, count: int) -> None:
+    found = plan(night_of(energy_run("tonight", HIGH), confirm_rounds=count), lambda: database.reader)
+    assert found.rounds == list(range(7, 7 + count))
 
 
 def not_to_be_asked() -> Any:
