@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from regression.results.gates import GateLine
 from regression.results.history import SHAM
-from regression.results.outcome import CheckLine, FigureLine, RunVerdict
+from regression.results.outcome import CheckLine, FigureLine, Look, RunVerdict
 
 FIRST = ("agreement", "energy", "time", "environment")
 LONGEST_LINE = 92
@@ -39,8 +39,8 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def _check(name: str, line: CheckLine) -> list[tuple[str, ...]]:
-    """One row, or both looks: that at the first rounds, and the one that counts."""
-    if line.first is None:
+    """One row, or both looks where they say two things: that at the first rounds, and the one that counts."""
+    if line.first in (None, Look(line.verdict, line.reason)):
         return [(name, line.verdict, line.reason)]
     first = (f"{name}, first rounds", line.first.verdict, line.first.reason)
     return [first, (f"{name}, all rounds", line.verdict, line.reason)]

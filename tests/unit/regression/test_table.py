@@ -47,6 +47,20 @@ def test_both_looks_of_a_check_are_shown_with_what_called_for_the_second() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "shown"),
+    [
+        (Look("invalid", "no sensor"), ["energy"]),
+        (Look("invalid", "a gate"), ["energy, first rounds", "energy, all rounds"]),
+        (Look("ok", "no sensor"), ["energy, first rounds", "energy, all rounds"]),
+    ],
+)
+def test_two_looks_that_say_the_same_are_one_line(first: Look, shown: list[str]) -> None:
+    checks = {"energy": CheckLine("invalid", "no sensor", first)}
+    told = verdict_table(RunVerdict("id", "night", "qda", "GPU", "ok", checks, 1, 1, 0, confirmation_rounds=7))
+    assert [line.split("  ")[1] for line in told.partition("\n\n")[0].splitlines()[1:]] == shown
+
+
 @pytest.mark.parametrize("planned", [None, 0])
 def test_nothing_is_said_of_confirmation_where_there_was_none(planned: int | None) -> None:
     checks = {"energy": CheckLine("ok", "fine")}
