@@ -23,6 +23,8 @@ from regression.results.judgements import BaselineReference, time_text
 
 FOLDER = "alerts"
 KIND = "alert"
+HIGHEST_NUMBER = 1_000_000
+"""Of alerts on file: every number below one that comes back is used up, one by one."""
 TIMES = ("opened_at", "last_seen_at", "acknowledged_at", "muted_until", "resolved_at", "tell_since")
 RUNS = ("first_run_id", "last_run_id")
 
@@ -118,6 +120,9 @@ def files(folder: Path) -> list[Path]:
 def read_alert(path: Path) -> AlertFile:
     """The alert in a file; raises ``BadInput`` naming file and field."""
     alert = read_record(path, AlertFile)
+    if not 0 < alert.alert_id <= HIGHEST_NUMBER:
+        expected = f"a number from 1 to {HIGHEST_NUMBER}"
+        raise BadInput("bad_record", f"{path}: $.alert_id: expected {expected}, found {alert.alert_id}")
     moments = {name: getattr(alert, name) for name in TIMES}
     for number, event in enumerate(alert.events):
         moments |= {f"events[{number}].at": event.at, f"events[{number}].night": event.night}

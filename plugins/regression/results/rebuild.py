@@ -121,6 +121,8 @@ def _bring_back_alerts(connection: Connection, records: Path, done: Rebuilt, pro
     for path in alert_files.files(records):
         with _left_out(connection, done, path):
             readable.append((path, alert_files.read_alert(path)))
+    # An alert whose number gave way in a rebuild before has two files, and one of them says what happened since.
+    readable.sort(key=lambda found: (found[1].opened_at, -len(found[1].events)))
     alert_files.reserve_numbers(connection, (alert for _, alert in readable))
     for _, (path, alert) in _counted("alerts", readable, progress):
         with _left_out(connection, done, path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,21 @@ def test_a_number_that_is_taken_gives_way(database: Database, other: Database, t
     }
 
 
+def test_of_two_files_of_one_alert_the_one_that_knows_more_comes_back(
+    database: Database, other: Database, tmp_path: Path
+) -> None:
+    """Its number gave way in a rebuild before this one."""
+    lived_in(database, tmp_path)
+    (path,) = [path for path in files(tmp_path) if "night-missing" in path.name]
+    later = json.loads(path.read_text()) | {"alert_id": 9, "state": "acknowledged"}
+    said = {"acknowledged_by": "ann", "acknowledged_at": later["last_seen_at"], "acknowledged_reason": "a power cut"}
+    event = later["events"][0] | {"event": "acknowledged", "author": "ann", "text": "a power cut", "night": None}
+    told = later | said | {"events": [*later["events"], event], "tell_since": None, "resolved_at": None}
+    path.with_name(path.name.replace("0002", "0009")).write_text(json.dumps(told))
+    assert rebuild(other.writer, tmp_path).broken == []
+    assert asked(other, "SELECT alert_id, state FROM alert WHERE metric = 'night'") == [(9, "acknowledged")]
+
+
 def test_a_file_is_complete_in_itself_and_written_when_something_happened(database: Database, tmp_path: Path) -> None:
     lived_in(database, tmp_path)
     paths = files(tmp_path)
@@ -149,6 +165,10 @@ def test_what_a_crash_left_unwritten_is_written_the_next_time(database: Database
         ('"at": "2026', '"at": "in 2026', "$.events[0].at: expected an ISO 8601 time"),
         ('"uuid": "GPU-1"', '"uuid": "GPU-7"', "$.device: expected a device of a kept run, found none of uuid GPU-7"),
         ('"occurrences": 2', '"occurrences": "two"', "$.occurrences"),
+        ('"alert_id": 1,', '"alert_id": 1000000001,', "$.alert_id: expected a number from 1 to 1000000"),
+        ('"alert_id": 1,', '"alert_id": 0,', "$.alert_id: expected a number from 1 to 1000000"),
+        ('"workload": "qda"', '"workload": "q\\u0000"', "$.workload"),
+        ('"author": "kernel-nightly"', '"author": "\\ud800"', "$.events[0].author"),
         ('"state": "acknowledged"', '"state": "forgotten"', "alert_state_check"),
     ],
 )
