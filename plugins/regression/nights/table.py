@@ -5,19 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from regression.detectors import Verdict
 from regression.results.gates import GateLine
 from regression.results.history import SHAM
 from regression.results.outcome import CheckLine, FigureLine, Look, RunVerdict
 
 FIRST = ("agreement", "energy", "time", "environment")
+HISTORY = "_history"
 LONGEST_LINE = 92
 """Characters of a line of a reason; what is longer goes on under it, where a terminal would break it anywhere."""
 
 
 def verdict_table(verdict: RunVerdict) -> str:
     """One line a check, the energy figures and the gates that did not pass, then what ran and the verdict."""
-    checks = [row for name in sorted(verdict.checks, key=_place) for row in _check(name, verdict.checks[name])]
-    lines = _aligned([("check", "verdict", "reason"), *checks])
+    absent = [name for name in sorted(verdict.checks) if _looks_back_at_nothing(name, verdict.checks[name])]
+    told = sorted(verdict.checks.keys() - absent, key=_place)
+    checks = [row for name in told for row in _check(name, verdict.checks[name])]
+    lines = _aligned([("check", "verdict", "reason"), *checks, *([_histories(absent)] if absent else [])])
     if verdict.confirmation_rounds:
         more = f"{verdict.confirmation_rounds} more rounds, as the first ones left the spread of their baseline"
         lines += ["", f"confirmation: {more}"]
@@ -36,6 +40,16 @@ def verdict_table(verdict: RunVerdict) -> str:
 def _place(name: str) -> tuple[int, str]:
     """What decides comes first, what looks back last."""
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+
+
+def _looks_back_at_nothing(name: str, line: CheckLine) -> bool:
+    """A device without a figure has no history of it, and the check of the night itself has said why."""
+    return name.endswith(HISTORY) and line.verdict == Verdict.UNAVAILABLE.value
+
+
+def _histories(absent: Sequence[str]) -> tuple[str, ...]:
+    metrics = ", ".join(name.removesuffix(HISTORY).replace("_", " ") for name in absent)
+    return ("histories", Verdict.UNAVAILABLE.value, f"this device has none of {metrics}")
 
 
 def _check(name: str, line: CheckLine) -> list[tuple[str, ...]]:

@@ -89,3 +89,18 @@ def test_a_long_reason_goes_on_under_itself_and_loses_nothing() -> None:
     )
     assert max(len(line) for line in reason[:-1]) <= 24 + 92 < len(reason[-1])
     assert " ".join(line[24:] for line in reason) == words + " " + "x" * 120
+
+
+def test_histories_of_figures_that_the_device_has_not_are_one_line_and_others_are_shown() -> None:
+    checks = {
+        "energy": CheckLine("unavailable", "no counter"),
+        "idle_power_history": CheckLine("unavailable", "no counter"),
+        "energy_history": CheckLine("unavailable", "no counter"),
+        "time_history": CheckLine("inconclusive", "2 nights"),
+    }
+    told = verdict_table(RunVerdict("id", "night", "qda", "CPU", "ok", checks, 1, 1, 0)).splitlines()
+    assert told[1:4] == [
+        "  energy        unavailable   no counter",
+        "  time_history  inconclusive  2 nights",
+        "  histories     unavailable   this device has none of energy, idle power",
+    ]
