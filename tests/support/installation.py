@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,12 @@ class Installation:
         self._environment.pop("PYTHONPATH", None)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start ``nightly`` with ``arguments`` and return while it runs."""
+        """Start ``nightly`` with ``arguments`` and return while it runs.
+
+        It must not inherit deafness to Ctrl-C, which shells give to what they start in the background.
+        """
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             [self._python, str(self.root / "nightly"), *arguments],
             env=self._environment,

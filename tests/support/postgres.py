@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg2
@@ -23,6 +24,7 @@ def postgres_server() -> Iterator[Cluster]:
     cluster.initialise()
     cluster.start()
     try:
+        _hurry(cluster)
         yield cluster
     finally:
         cluster.stop()
@@ -32,14 +34,31 @@ def postgres_server() -> Iterator[Cluster]:
 @pytest.fixture
 def empty_database(postgres_server: Cluster) -> Iterator[str]:
     """Superuser DSN of a database that exists for one test."""
+    with new_database(postgres_server) as dsn:
+        yield dsn
+
+
+@contextmanager
+def new_database(server: Cluster, template: str = "template1") -> Iterator[str]:
+    """Superuser DSN of a new database, a copy of ``template``, which nobody may be connected to."""
     name = f"test_{uuid.uuid4().hex[:12]}"
-    connection = psycopg2.connect(postgres_server.admin_dsn())
+    connection = psycopg2.connect(server.admin_dsn())
     connection.autocommit = True
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f'CREATE DATABASE "{name}"')
-        yield postgres_server.admin_dsn(name)
+            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        yield server.admin_dsn(name)
         with connection.cursor() as cursor:
             cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
     finally:
         connection.close()
+
+
+def _hurry(server: Cluster) -> None:
+    """Wait for no disk: what a power cut would lose is thrown away anyway, and a killed server loses nothing by it."""
+    connection = psycopg2.connect(server.admin_dsn())
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SYSTEM SET fsync = off")
+        cursor.execute("SELECT pg_reload_conf()")
+    connection.close()

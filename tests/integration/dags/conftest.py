@@ -17,9 +17,9 @@ import pytest
 
 from regression.results.baselines import ensure_first_baselines
 from regression.results.outcome import run_verdict
-from tests.integration.regression.databases import Database, database, roles
+from tests.integration.regression.databases import Database, database, newest_schema, roles
 
-__all__ = ["database", "roles"]
+__all__ = ["database", "newest_schema", "roles"]
 
 ROOT = Path(__file__).resolve().parents[3]
 BASELINES = ROOT / "gpu_tasks" / "baselines"

@@ -12,8 +12,10 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
+from local.postgres import Cluster
 from regression.results import migrate
 from regression.results.roles import OWNER, READER, ROLES, WRITER, ensure_roles
+from tests.support.postgres import new_database
 
 PASSWORDS = {role: f"password' of \"{role}" for role in ROLES}
 
@@ -37,17 +39,33 @@ def one(database: Database, statement: str) -> dict[str, Any]:
 @pytest.fixture
 def roles(empty_database: str) -> Database:
     """A database with the three roles and nothing else in it."""
-    admin = _engine(empty_database)
-    with admin.begin() as connection:
-        ensure_roles(connection, urlsplit(empty_database).path.lstrip("/"), PASSWORDS)
-    return Database(admin, *(_engine(empty_database, role) for role in (OWNER, WRITER, READER)))
+    return _with_roles(empty_database)
 
 
 @pytest.fixture
-def database(roles: Database) -> Iterator[Database]:
+def database(postgres_server: Cluster, newest_schema: str) -> Iterator[Database]:
     """The same with the newest schema."""
-    migrate.upgrade(roles.owner)
-    yield roles
+    with new_database(postgres_server, newest_schema) as dsn:
+        yield _with_roles(dsn)
+
+
+@pytest.fixture(scope="session")
+def newest_schema(postgres_server: Cluster) -> Iterator[str]:
+    """Name of a database with the roles and the newest schema, to be copied: a copy is made in no time."""
+    with new_database(postgres_server) as dsn:
+        migrate.upgrade(_with_roles(dsn).owner)
+        yield _name(dsn)
+
+
+def _with_roles(dsn: str) -> Database:
+    admin = _engine(dsn)
+    with admin.begin() as connection:
+        ensure_roles(connection, _name(dsn), PASSWORDS)
+    return Database(admin, *(_engine(dsn, role) for role in (OWNER, WRITER, READER)))
+
+
+def _name(dsn: str) -> str:
+    return urlsplit(dsn).path.lstrip("/")
 
 
 def _engine(dsn: str, role: str | None = None) -> Engine:
