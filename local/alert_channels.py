@@ -16,6 +16,7 @@ from local.errors import Usage
 PREFIX = "NIGHTLY_ALERT_"
 SMTP_FORM = "smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS (smtps:// for TLS from the start)"
 TIMEOUT_S = 10
+NAMES = ("smtp", "slack", "webhook")
 TLS = ("starttls", "none")
 
 
@@ -28,6 +29,15 @@ def connections(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         for name, address in found.items()
         if address
     }
+
+
+def in_words(environment: Mapping[str, str] = os.environ) -> str:
+    """Which channels the environment sets, for whoever starts the nights; channels set in Airflow are not seen here."""
+    names = [name for name in NAMES if environment.get(PREFIX + name.upper(), "").strip()]
+    if names:
+        return f"told by {' and '.join(names)} (./nightly alerts test)"
+    variables = ", ".join(PREFIX + name.upper() for name in NAMES)
+    return f"in the database and nowhere else; {variables} set a channel (docs/alerts.md)"
 
 
 def _smtp(address: str) -> dict[str, Any]:

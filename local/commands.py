@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from types import FrameType
 
 from gpu_tasks.records import Outcome
-from local import airflow, query, runs, stack
+from local import airflow, alert_channels, query, runs, stack
 from local.alert_commands import alerts_of, command_alerts
 from local.backtest_command import command_backtest
 from local.baseline_commands import command_baseline, command_withdraw
@@ -104,6 +104,7 @@ def command_up(home: Home, arguments: argparse.Namespace) -> int:
         password = load(home.secrets).airflow_admin
     print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
     print(f"night:    {schedule} ({zone})")
+    print(f"alerts:   {alert_channels.in_words()}")
     print("stop:     ./nightly down")
     return Outcome.OK.exit_code
 
