@@ -128,7 +128,7 @@ def ensure_first_baseline(engine: Engine, path: Path, records: Path | None = Non
         load_run(engine, record, record_sha256)
     if records and stored in (None, record_sha256):
         spool.keep_loaded(records, content.decode(), run_id)
-    earlier = _decided(records, run_id) if records else []
+    earlier = _decided(records, run_id) if records and stored is None else []
     with engine.begin() as connection:
         run = _acceptable_run(connection, run_id)
         for decision, end in pairs(earlier):
