@@ -155,7 +155,7 @@ def _night_of(attempt: Attempt, planned: Sequence[datetime]) -> datetime | None:
 
 def _judge(plan: Plan, planned: datetime, attempts: Sequence[Attempt], now: datetime) -> Night:
     due = planned + plan.deadline
-    of_night = tuple(sorted(attempts, key=lambda a: (a.started_at, a.dag_run_id)))
+    of_night = tuple(sorted(attempts, key=lambda a: (a.started_at, a.dag_run_id, a.stored, a.waits)))
     complete = [attempt for attempt in of_night if attempt.verdict is not None]
     if complete:
         return Night(planned, due, NightState.COMPLETE, f"{complete[-1].dag_run_id}: {complete[-1].verdict}", of_night)
