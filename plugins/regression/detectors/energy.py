@@ -23,7 +23,7 @@ from regression.detectors.conditions import (
     other_surroundings,
 )
 from regression.detectors.rounds import LEAST_BASELINE_ROUNDS, WITHOUT_SPREAD, few_rounds, nothing_usable
-from regression.detectors.spread import SpreadRule, compare, explain
+from regression.detectors.spread import SpreadRule, compare, explain, spread_verdict
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 from regression.detectors.window import Window, other_window
 
@@ -165,26 +165,13 @@ def _judge_spread(run: EnergyRun, baseline: EnergyBaseline, values: list[float])
     found = compare(values, _usable(baseline.rounds), rule=RULE, kernel_changed=changed)
     figures = f"adjusted energy {_mj(found.median)} a replay ({_rounds_text(run)})"
     against = f"the round spread {found.low:.6g} to {found.high:.6g} mJ of baseline {baseline.name}{_trust_text(run)}"
-    return CheckVerdict(
-        check=CHECK,
-        verdict=found.verdict,
-        metric=METRIC,
-        unit=UNIT,
-        reason_code=found.code,
-        reason=explain(found, figures, against, kernel_changed=changed),
-        value=found.median,
-        baseline_value=found.baseline_median,
-        baseline_low=found.low,
-        baseline_high=found.high,
-        direction=found.direction,
-        details={
-            **_details(run),
-            **found.as_json(),
-            "baseline_rounds": len(_usable(baseline.rounds)),
-            "not_compared": not_compared(run.conditions, baseline.conditions) if run.conditions else [],
-            "figures": {name: _figure(run, baseline, name, changed) for name in _figure_names(run)},
-        },
-    )
+    details = {
+        **_details(run),
+        "baseline_rounds": len(_usable(baseline.rounds)),
+        "not_compared": not_compared(run.conditions, baseline.conditions) if run.conditions else [],
+        "figures": {name: _figure(run, baseline, name, changed) for name in _figure_names(run)},
+    }
+    return spread_verdict(CHECK, METRIC, found, explain(found, figures, against, kernel_changed=changed), details)
 
 
 def _plain(run: EnergyRun, verdict: Verdict, code: str, text: str, value: float | None = None) -> CheckVerdict:

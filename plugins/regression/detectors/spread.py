@@ -10,12 +10,12 @@ size on 84, and without any change 1 in 100 is a false alarm.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from regression.detectors.detectable import detectable_difference
-from regression.detectors.verdict import Verdict
+from regression.detectors.verdict import CheckVerdict, Verdict
 
 WITHIN = "within_spread"
 UNDETECTABLE = "below_detectable_difference"
@@ -156,3 +156,21 @@ def _amount(difference: float | None, of: float, unit: str) -> str:
         return "an unknown amount"
     percent = f" ({difference / abs(of) * 100:.2g} %)" if of else ""
     return f"{difference:.3g} {unit}{percent}"
+
+
+def spread_verdict(check: str, metric: str, found: Comparison, reason: str, details: Mapping[str, Any]) -> CheckVerdict:
+    """The comparison as the verdict of a check, with its own figures in ``details`` besides the check's."""
+    return CheckVerdict(
+        check=check,
+        verdict=found.verdict,
+        metric=metric,
+        unit=found.rule.unit,
+        reason_code=found.code,
+        reason=reason,
+        value=found.median,
+        baseline_value=found.baseline_median,
+        baseline_low=found.low,
+        baseline_high=found.high,
+        direction=found.direction,
+        details={**found.as_json(), **details},
+    )

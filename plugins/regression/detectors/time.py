@@ -21,7 +21,7 @@ from regression.detectors.conditions import (
     other_surroundings,
 )
 from regression.detectors.rounds import LEAST_BASELINE_ROUNDS, WITHOUT_SPREAD, few_rounds, nothing_usable
-from regression.detectors.spread import SpreadRule, compare, explain
+from regression.detectors.spread import SpreadRule, compare, explain, spread_verdict
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 
 CHECK = "time"
@@ -121,25 +121,12 @@ def _judge_spread(run: TimeRun, baseline: TimeBaseline, values: list[float]) -> 
     figures = f"CUDA time {_ms(found.median)} a replay ({_rounds_text(run)})"
     spread = f"the round spread {found.low:.6g} to {found.high:.6g} ms of baseline {baseline.name}"
     missing = not_compared(run.conditions, baseline.conditions) if run.conditions else []
-    return CheckVerdict(
-        check=CHECK,
-        verdict=found.verdict,
-        metric=METRIC,
-        unit=UNIT,
-        reason_code=found.code,
-        reason=explain(found, figures, spread, kernel_changed=changed),
-        value=found.median,
-        baseline_value=found.baseline_median,
-        baseline_low=found.low,
-        baseline_high=found.high,
-        direction=found.direction,
-        details={
-            **_details(run),
-            **found.as_json(),
-            "baseline_rounds": len(against),
-            "not_compared": [name for name in missing if name != "power_kind"],
-        },
-    )
+    details = {
+        **_details(run),
+        "baseline_rounds": len(against),
+        "not_compared": [name for name in missing if name != "power_kind"],
+    }
+    return spread_verdict(CHECK, METRIC, found, explain(found, figures, spread, kernel_changed=changed), details)
 
 
 def _floor(run: TimeRun, baseline: TimeBaseline, against: list[float]) -> float:
