@@ -25,6 +25,7 @@ from gpu_tasks.records import (
     write_record,
 )
 from gpu_tasks.sources import ROOT
+from tests.support.run_parts import write_parts
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
 RUN = read_record(ROOT / "gpu_tasks/baselines/qda-original-a100.json", RunRecord)
@@ -42,14 +43,7 @@ def plan(rounds: list[int], **changes: object) -> ConfirmationRecord:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The parts of the seven rounds of a run: four first ones and three more."""
-    assert RUN.verify_payload is not None
-    sources = dataclasses.replace(RUN.verify_payload, subject="sources", payload=None)
-    parts = {"provision": RUN.provision, "verify-sources": sources, "verify-payload": RUN.verify_payload}
-    parts |= {f"validation-{v.draw:02d}": v for v in RUN.validations}
-    parts |= {f"round-{r.round:02d}": r for r in RUN.rounds}
-    for name, record in parts.items():
-        write_record(record, tmp_path / f"{name}.json")
-    return tmp_path
+    return write_parts(RUN, tmp_path)
 
 
 def summarised(folder: Path, request: RunRequest = REQUEST) -> RunRecord:

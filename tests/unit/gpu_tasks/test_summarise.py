@@ -21,6 +21,7 @@ from gpu_tasks.records import (
     write_record,
 )
 from gpu_tasks.sources import ROOT
+from tests.support.run_parts import write_parts
 
 RUN = read_record(ROOT / "gpu_tasks/baselines/qda-original-a100.json", RunRecord)
 
@@ -28,14 +29,7 @@ RUN = read_record(ROOT / "gpu_tasks/baselines/qda-original-a100.json", RunRecord
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The parts of the baseline run, as its tasks would have left them."""
-    assert RUN.verify_payload is not None
-    sources = dataclasses.replace(RUN.verify_payload, subject="sources", payload=None)
-    parts = {"provision": RUN.provision, "verify-sources": sources, "verify-payload": RUN.verify_payload}
-    parts |= {f"validation-{v.draw:02d}": v for v in RUN.validations}
-    parts |= {f"round-{r.round:02d}": r for r in RUN.rounds}
-    for name, record in parts.items():
-        write_record(record, tmp_path / f"{name}.json")
-    return tmp_path
+    return write_parts(RUN, tmp_path)
 
 
 def change(folder: Path, name: str, cls: type[Any], **fields: Any) -> None:
