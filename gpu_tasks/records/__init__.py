@@ -11,6 +11,13 @@ from gpu_tasks.records.codec import (
     write_record,
     write_text_atomically,
 )
+from gpu_tasks.records.comparison import (
+    BlockFigures,
+    CandidateRecord,
+    ComparisonRecord,
+    DifferingPrediction,
+    StaticFigures,
+)
 from gpu_tasks.records.confirmation import ConfirmationRecord, FirstLook
 from gpu_tasks.records.effects import Effects, parse_effects
 from gpu_tasks.records.energy import (
@@ -37,24 +44,6 @@ from gpu_tasks.records.energy import (
 )
 from gpu_tasks.records.failure import RECORDS, failure_record
 from gpu_tasks.records.ids import run_id_for
-from gpu_tasks.records.model import (
-    FORMAT,
-    DeviceFingerprint,
-    DrawIdentity,
-    EnvironmentDifference,
-    EnvironmentFingerprint,
-    FileMismatch,
-    KernelIdentity,
-    PayloadIdentity,
-    PredictionMismatch,
-    ProvisionRecord,
-    RoundRecord,
-    RunRecord,
-    RunRequest,
-    Summary,
-    ValidationRecord,
-    VerifyRecord,
-)
 from gpu_tasks.records.names import (
     AVAILABLE_DEVICES,
     DEVICE_KINDS,
@@ -74,7 +63,22 @@ from gpu_tasks.records.outcomes import (
     TaskError,
     VerificationMismatch,
 )
+from gpu_tasks.records.parts import (
+    DeviceFingerprint,
+    DrawIdentity,
+    EnvironmentDifference,
+    EnvironmentFingerprint,
+    FileMismatch,
+    KernelIdentity,
+    PayloadIdentity,
+    PredictionMismatch,
+    ProvisionRecord,
+    RoundRecord,
+    ValidationRecord,
+    VerifyRecord,
+)
 from gpu_tasks.records.reason import Reason
+from gpu_tasks.records.run import FORMAT, RunRecord, RunRequest, Summary
 
 __all__ = [
     "AVAILABLE_DEVICES",
@@ -91,10 +95,14 @@ __all__ = [
     "AlignedReadings",
     "AuditedReadings",
     "BadInput",
+    "BlockFigures",
+    "CandidateRecord",
+    "ComparisonRecord",
     "ConfirmationRecord",
     "CounterEdge",
     "CounterReading",
     "DeviceFingerprint",
+    "DifferingPrediction",
     "DrawIdentity",
     "Effects",
     "EnergyFigure",
@@ -125,6 +133,7 @@ __all__ = [
     "RunRequest",
     "Segment",
     "ShamWindow",
+    "StaticFigures",
     "Summary",
     "TaskError",
     "TelemetryRecord",

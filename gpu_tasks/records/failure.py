@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_tasks.records.codec import utc_now
+from gpu_tasks.records.comparison import CandidateRecord, ComparisonRecord
 from gpu_tasks.records.energy import TelemetryRecord
-from gpu_tasks.records.model import ProvisionRecord, RoundRecord, RunRecord, ValidationRecord, VerifyRecord
 from gpu_tasks.records.outcomes import Outcome
+from gpu_tasks.records.parts import ProvisionRecord, RoundRecord, ValidationRecord, VerifyRecord
 from gpu_tasks.records.reason import Reason
+from gpu_tasks.records.run import RunRecord
 
 RECORDS: Mapping[str, tuple[str, type[Any]]] = {
     "provision": ("provision", ProvisionRecord),
@@ -23,6 +25,8 @@ RECORDS: Mapping[str, tuple[str, type[Any]]] = {
     "validate": ("validation", ValidationRecord),
     "telemetry": ("telemetry", TelemetryRecord),
     "measure": ("round", RoundRecord),
+    "candidate": ("candidate", CandidateRecord),
+    "compare": ("comparison", ComparisonRecord),
     "summarise": ("run", RunRecord),
 }
 """Which program writes which kind of record."""
