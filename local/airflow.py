@@ -89,6 +89,7 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
             "NIGHTLY_ENVIRONMENTS": str(home.environments),
             "NIGHTLY_RUNS": str(home.runs),
             "NIGHTLY_RECORDS": str(home.records),
+            "NIGHTLY_CANDIDATES": str(home.candidates),
             "NIGHTLY_PAYLOADS": os.environ.get("NIGHTLY_PAYLOADS") or str(home.payloads),
             "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that marks them as ours
             "NIGHTLY_GPU_POOL": GPU_POOL,

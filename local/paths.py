@@ -62,6 +62,16 @@ class Home:
         return self.folder / "payloads"
 
     @property
+    def candidates(self) -> Path:
+        """Frozen kernels that were tried, one folder each, named by what is in it."""
+        return self.folder / "candidates"
+
+    @property
+    def bisect(self) -> Path:
+        """How far a search through the history has come."""
+        return self.folder / "bisect"
+
+    @property
     def secrets(self) -> Path:
         return self.folder / "secrets.json"
 
@@ -81,7 +91,15 @@ class Home:
     def create(self) -> None:
         """Make the folders. Root's home can be passed through by others: PostgreSQL's user must reach its part."""
         is_new = not self.folder.exists() or not any(self.folder.iterdir())
-        for folder in (self.folder, self.logs, self.runs, self.records, self.payloads, self.locks):
+        for folder in (
+            self.folder,
+            self.logs,
+            self.runs,
+            self.records,
+            self.payloads,
+            self.candidates,
+            self.locks,
+        ):
             folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0 and is_new:
             self.folder.chmod(0o755)
