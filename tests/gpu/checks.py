@@ -27,8 +27,8 @@ from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.devices.registry import open_device
 from gpu_tasks.payload.draws import Draw, Payload
-from gpu_tasks.programs.validate import execute
 from gpu_tasks.records import BadInput, Outcome, Reason, TaskError
+from gpu_tasks.validation import execute
 from gpu_tasks.workloads.registry import get_workload
 from tests.gpu.energy_checks import ENERGY_CHECKS, Check
 from tests.unit.gpu_tasks.devices.emulated.launching import Problem, random_problem

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_tasks import validation
 from gpu_tasks.devices.reference import ReferenceQda
 from gpu_tasks.payload.build import build_set
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.payload.mnist import Images
-from gpu_tasks.programs import validate
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import ValidationRecord, read_record
 from gpu_tasks.workloads.base import Workload
@@ -54,7 +54,7 @@ class Recording(ReferenceQda):
 
 def test_one_graph_captured_elsewhere_and_poison_before_every_run(qda: Workload, draws: list[Draw]) -> None:
     device = Recording(qda)
-    execution = validate.execute(device, qda, draws[3], draws[4])
+    execution = validation.execute(device, qda, draws[3], draws[4])
     assert device.calls == [
         f"load {draws[4].x[0, 4]}",
         "capture",
@@ -69,13 +69,13 @@ def test_one_graph_captured_elsewhere_and_poison_before_every_run(qda: Workload,
 
 def test_intermediate_floats(qda: Workload, draws: list[Draw], monkeypatch: pytest.MonkeyPatch) -> None:
     device = Recording(qda)
-    assert validate.execute(device, qda, draws[0], draws[1]).floats_equal_reference is False
+    assert validation.execute(device, qda, draws[0], draws[1]).floats_equal_reference is False
     device.silent = True
-    assert validate.execute(device, qda, draws[0], draws[1]).floats_equal_reference is None
+    assert validation.execute(device, qda, draws[0], draws[1]).floats_equal_reference is None
     device.silent = False
     exact = qda.intermediates(draws[0].x, draws[0].labels, draws[0].q)
     monkeypatch.setattr(device, "intermediates", lambda: exact)
-    assert validate.execute(device, qda, draws[0], draws[1]).floats_equal_reference is True
+    assert validation.execute(device, qda, draws[0], draws[1]).floats_equal_reference is True
 
 
 def test_a_lone_draw_cannot_show_reuse_of_a_graph(

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu_tasks.devices.emulated.critical_path import critical_path
 from gpu_tasks.devices.emulated.findings import KernelFinding
 from gpu_tasks.devices.emulated.machine import INSTRUCTION_LIMIT, Machine
 from gpu_tasks.devices.emulated.memory import GlobalMemory
 from gpu_tasks.devices.emulated.parser import parse
 from gpu_tasks.devices.manifest import load_control
-from kernels.explain import critical_path
 
 CONTROL, TEXT = load_control()
 KERNEL = parse(TEXT)

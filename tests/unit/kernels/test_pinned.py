@@ -104,7 +104,7 @@ def test_explain_describes_every_launch_and_calls_its_estimate_modelled(capsys):
 
 
 def test_the_critical_path_follows_dependences():
-    from kernels.explain import critical_path
+    from gpu_tasks.devices.emulated.critical_path import critical_path
 
     independent = "mov.u32 %r4, 1; mov.u32 %r5, 1; add.u32 %r6, %r4, 1; add.u32 %r7, %r5, 1;"
     dependent = "mov.u32 %r4, 1; add.u32 %r5, %r4, 1; add.u32 %r6, %r5, 1; add.u32 %r7, %r6, 1;"

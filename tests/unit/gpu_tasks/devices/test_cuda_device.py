@@ -12,8 +12,8 @@ from gpu_tasks.devices.cuda.device import INT_POISON, CudaQda
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.manifest import load_kernels
 from gpu_tasks.payload.draws import Draw
-from gpu_tasks.programs.validate import execute
 from gpu_tasks.records import BadInput, InfrastructureFailure, Outcome, TaskError
+from gpu_tasks.validation import execute
 from gpu_tasks.workloads.base import Workload
 from tests.unit.gpu_tasks.devices.cuda_fake_library import FakeLibrary
 from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch, nearest_mean
