@@ -36,7 +36,7 @@ def detectable_difference(one: Sequence[float], other: Sequence[float]) -> float
     if sum(parts) == 0:
         return 0.0
     freedom = _degrees_of_freedom(parts, [len(one) - 1, len(other) - 1])
-    return (_t_quantile(1 - LEVEL / 2, freedom) + _t_quantile(POWER, freedom)) * math.sqrt(sum(parts))
+    return (t_quantile(1 - LEVEL / 2, freedom) + t_quantile(POWER, freedom)) * math.sqrt(sum(parts))
 
 
 def _degrees_of_freedom(parts: Sequence[float], freedoms: Sequence[int]) -> float:
@@ -47,7 +47,8 @@ def _degrees_of_freedom(parts: Sequence[float], freedoms: Sequence[int]) -> floa
     return 1 / sum(share**2 / freedom for share, freedom in zip(shares, freedoms, strict=True))
 
 
-def _t_quantile(probability: float, degrees_of_freedom: float) -> float:
+def t_quantile(probability: float, degrees_of_freedom: float) -> float:
+    """What a t variable of so many degrees of freedom stays below with ``probability``."""
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # half a second, which only this needs
 
     return float(stdtrit(degrees_of_freedom, probability))

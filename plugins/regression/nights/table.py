@@ -21,14 +21,14 @@ def verdict_table(verdict: RunVerdict) -> str:
     absent = [name for name in sorted(verdict.checks) if _looks_back_at_nothing(name, verdict.checks[name])]
     told = sorted(verdict.checks.keys() - absent, key=_place)
     checks = [row for name in told for row in _check(name, verdict.checks[name])]
-    lines = _aligned([("check", "verdict", "reason"), *checks, *([_histories(absent)] if absent else [])])
+    lines = aligned([("check", "verdict", "reason"), *checks, *([_histories(absent)] if absent else [])])
     if verdict.confirmation_rounds:
         more = f"{verdict.confirmation_rounds} more rounds, as the first ones left the spread of their baseline"
         lines += ["", f"confirmation: {more}"]
     if verdict.figures:
-        lines += ["", *_aligned([_FIGURE_HEAD, *map(_figure_row, verdict.figures)])]
+        lines += ["", *aligned([_FIGURE_HEAD, *map(_figure_row, verdict.figures)])]
     if verdict.gates and verdict.energy_trust != "unavailable":
-        lines += ["", *_aligned([_GATE_HEAD, *map(_gate_row, verdict.gates)])]
+        lines += ["", *aligned([_GATE_HEAD, *map(_gate_row, verdict.gates)])]
     agreed = "no predictions" if not verdict.total else f"{verdict.agreed} of {verdict.total} predictions agree"
     lines += ["", f"{verdict.workload or 'nothing'} on {verdict.device or 'no device'}: {agreed}, run {verdict.run_id}"]
     if verdict.variant:
@@ -75,7 +75,7 @@ def _gate_row(line: GateLine) -> tuple[str, ...]:
     return (line.gate, line.at, "failed" if line.passed is False else "unchecked", line.reason)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest word; the last one in as many lines as it takes."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     margin = " " * (2 + sum(width + 2 for width in widths))

@@ -2,6 +2,7 @@
 
 from regression.operators.alerting import AlertNotifier
 from regression.operators.checks import AgreementRegressionOperator, EnergyDriftOperator
+from regression.operators.comparison import ComparisonOperator
 from regression.operators.drift import EnvironmentChangeOperator, TimeDriftOperator
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.missing_night import MissingNightOperator
@@ -9,6 +10,7 @@ from regression.operators.missing_night import MissingNightOperator
 __all__ = [
     "AgreementRegressionOperator",
     "AlertNotifier",
+    "ComparisonOperator",
     "EnergyDriftOperator",
     "EnvironmentChangeOperator",
     "GpuTaskOperator",
