@@ -34,6 +34,11 @@ def records() -> Path:
     return _folder("NIGHTLY_RECORDS")
 
 
+def candidates() -> Path:
+    """Folder of the bundles of kernels that were tried: ``NIGHTLY_CANDIDATES``."""
+    return _folder("NIGHTLY_CANDIDATES")
+
+
 def payload_folders() -> list[Path]:
     """Folders in which named sets of draws may lie: ``NIGHTLY_PAYLOADS``, and last the one that ships with the code."""
     own = os.environ.get("NIGHTLY_PAYLOADS")

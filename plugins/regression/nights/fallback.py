@@ -38,8 +38,13 @@ def empty_run(request: RunRequest, outcome: Outcome, reason: Reason, **provenanc
     )
 
 
-def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) -> RunRequest:
-    """Stands in for a request that could not be accepted: asks for nothing."""
+def unread_request(
+    workload: str, dag_id: str, dag_run_id: str, trigger: str, *, kernel_changed: bool = False
+) -> RunRequest:
+    """Stands in for a request that could not be accepted: asks for nothing.
+
+    ``kernel_changed``: it was of a kernel that is tried, and its run is no night.
+    """
     return RunRequest(
         accepted_at=utc_now(),
         workload=workload,
@@ -57,4 +62,5 @@ def unread_request(workload: str, dag_id: str, dag_run_id: str, trigger: str) ->
         protocol=None,
         label=None,
         note=None,
+        kernel_changed=kernel_changed,
     )

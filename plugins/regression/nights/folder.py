@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from gpu_tasks.records import DeviceFingerprint, ProvisionRecord, RunRequest, read_record
+from gpu_tasks.records import (
+    CandidateRecord,
+    ComparisonRecord,
+    DeviceFingerprint,
+    ProvisionRecord,
+    RunRequest,
+    read_record,
+)
 from regression import settings
 
 MAX_NAME = 120
@@ -71,6 +78,26 @@ class Night:
         """What the task provision found."""
         return read_record(self.folder / "provision.json", ProvisionRecord)
 
+    @cached_property
+    def candidate(self) -> CandidateRecord:
+        """The two kernels that are compared."""
+        return read_record(self.folder / "candidate.json", CandidateRecord)
+
+    @property
+    def manifest(self) -> Path:
+        """Kernel manifest of the candidate."""
+        return _bundle(self.candidate.bundle)
+
+    @property
+    def against_manifest(self) -> Path:
+        """Kernel manifest of what the candidate is held against."""
+        return _bundle(self.candidate.against_bundle)
+
+    @cached_property
+    def comparison(self) -> ComparisonRecord:
+        """How the candidate did; without figures where it could not be told."""
+        return read_record(self.folder / "comparison.json", ComparisonRecord)
+
     @property
     def protocol(self) -> str:
         """The protocol of the rounds, as ``RunRecord.protocol`` will tell it: the request's, else the device's own."""
@@ -83,6 +110,12 @@ class Night:
         if device is None:
             raise RuntimeError(f"{self.folder}: no device was provisioned")
         return device
+
+
+def _bundle(name: str | None) -> Path:
+    if name is None:
+        raise RuntimeError("candidate.json: expected a bundle, found none")
+    return settings.candidates() / name / "manifest.json"
 
 
 def safe_name(name: str) -> str:

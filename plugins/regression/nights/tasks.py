@@ -1,4 +1,4 @@
-"""What the small tasks of a nightly DAG do; the DAG file only wires them."""
+"""What the small tasks of the DAGs do; ``shared_tasks`` makes Airflow tasks of them, and the DAG files wire those."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from gpu_tasks.records import (
     InfrastructureFailure,
@@ -26,15 +26,18 @@ from regression import settings
 from regression.nights.fallback import empty_run, unread_request
 from regression.nights.folder import Night
 from regression.nights.params import build_request
+from regression.nights.schema import COMPARISON, NIGHT, Schema
+from regression.nights.turn import Waiting, leave_turn, take_turn
 from regression.operators.connection import results_engine
 from regression.operators.failures import failure
 
 log = logging.getLogger(__name__)
 TRIGGERS = {"scheduled": "scheduled", "backfill": "backfill"}
+LOCKS = "locks"  # in the folder of the runs, beside those of the devices
 WITH_ENERGY = ("auto", "cuda", "simulated")  # what may have a sensor to be held against a band
 
 
-def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
+def accept_request(context: Mapping[str, Any], workload: str, schema: Schema = NIGHT) -> list[int]:
     """First task: freeze the parameters into ``request.json``; returns the numbers of the draws.
 
     Refused parameters leave ``refused.json``, from which the run is stored as bad input. What an earlier try of the
@@ -55,9 +58,11 @@ def accept_request(context: Mapping[str, Any], workload: str) -> list[int]:
                 trigger=trigger,
                 logical_date=logical_date,
                 payload_folders=settings.payload_folders(),
+                schema=schema,
             )
         except TaskError as error:
-            empty = unread_request(workload, night.dag_id, night.dag_run_id, trigger)
+            tried = schema is COMPARISON or given.get("kernel_changed") is True
+            empty = unread_request(workload, night.dag_id, night.dag_run_id, trigger, kernel_changed=tried)
             refused = empty_run(empty, error.outcome, Reason(error.code, error.message), refused_params=repr(given))
             write_record(refused, night.refusal_file)
             raise
@@ -81,10 +86,38 @@ def _reference_bands(device: str) -> dict[str, list[float]]:
         return {}
 
 
+def has_turn(context: Mapping[str, Any]) -> bool:
+    """Whether this run may use the GPU now; the log says which one it waits for."""
+    night, task_instance = _night(context), context["ti"]
+
+    def is_over(waiting: Waiting) -> bool:
+        # Counted, for a run that was deleted has no state. One that was cleared waits for its tasks to begin anew.
+        held: int = task_instance.get_dr_count(waiting.dag_id, run_ids=[waiting.dag_run_id], states=["running"])
+        return held == 0
+
+    before = take_turn(settings.runs() / LOCKS, night.dag_id, night.dag_run_id, is_over)
+    if before:
+        first, others = before[0], len(before) - 1
+        behind = f", and {others} more before it" if others else ""
+        log.info("waits for run %s of %s, in the queue since %s%s", first.dag_run_id, first.dag_id, first.since, behind)
+    return not before
+
+
+def release_turn(context: Mapping[str, Any]) -> None:
+    """Let the next run use the GPU."""
+    night = _night(context)
+    leave_turn(settings.runs() / LOCKS, night.dag_id, night.dag_run_id)
+
+
 def plan_rounds(context: Mapping[str, Any]) -> list[int]:
-    """Numbers of the rounds to measure."""
+    """Numbers of the rounds to measure; raises ``AirflowSkipException`` where the candidate is wrong."""
+    night = _night(context)
     with _as_airflow_failure():
-        return list(range(_night(context).request.rounds))
+        request = night.request
+        found = night.comparison if request.candidate is not None else None
+    if found and found.outcome is not Outcome.OK:
+        raise AirflowSkipException(f"the candidate is not measured: {found.reason.message if found.reason else ''}")
+    return list(range(request.rounds))
 
 
 def plan_confirmation(context: Mapping[str, Any]) -> list[int]:

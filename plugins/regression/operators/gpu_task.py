@@ -43,8 +43,9 @@ class GpuTaskOperator(BaseOperator):
     is an infrastructure failure. A record that says so is written for it. Returns path, outcome, reason and draw or
     round number (not the record) as XCom.
 
-    :param program: provision, verify, validate, measure or summarise (templated values go into ``options``).
-    :param options: long options and their values; an empty value leaves its option out (templated).
+    :param program: one of those that leave a record, such as provision or measure.
+    :param options: long options and their values; an empty value leaves its option out, and True stands for one that
+        takes none (templated).
     :param record: file that the record is written to; an older one is removed first (templated).
     :param lock: uuid of the device that the program uses, or empty: no two programs use one device at the same
         time, in or outside Airflow (templated).
@@ -61,7 +62,7 @@ class GpuTaskOperator(BaseOperator):
         self,
         *,
         program: str,
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, str | bool] | None = None,
         record: str,
         lock: str = "",
         number: int | None = None,
@@ -109,11 +110,12 @@ class GpuTaskOperator(BaseOperator):
             self._child.kill(self.grace_s)
 
     def _command(self) -> list[str]:
-        given = [part for name, value in self._given().items() for part in (f"--{name}", value)]
+        given = [part for name, value in self._given().items() for part in (f"--{name}", value) if part is not True]
         return [self.python or settings.gpu_python(), "-m", "gpu_tasks", self.program, *given, "--out", self.record]
 
-    def _given(self) -> dict[str, str]:
-        return {name: str(value) for name, value in self.options.items() if value not in (None, "")}
+    def _given(self) -> dict[str, str | bool]:
+        given = {name: value for name, value in self.options.items() if value not in (None, "") and value is not False}
+        return {name: True if value is True else str(value) for name, value in given.items()}
 
     def _run(self) -> int:
         command = self._command()
@@ -148,7 +150,8 @@ class GpuTaskOperator(BaseOperator):
         return record.outcome, record.reason
 
     def _leave_record(self, path: Path, outcome: Outcome, reason: Reason) -> None:
-        record = record_for(self.program, self._given(), outcome, reason)
+        values = {name: value for name, value in self._given().items() if isinstance(value, str)}
+        record = record_for(self.program, values, outcome, reason)
         path.unlink(missing_ok=True)
         if record:
             write_record(record, path)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpu_tasks.records import BadInput, RunRequest, run_id_for
 from regression.nights.folder import safe_name
-from regression.nights.params import SCHEMA, VARIANTS, build_request, check_params
+from regression.nights.params import build_request, check_params
+from regression.nights.schema import COMPARISON, NIGHT, VARIANTS, Schema
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -159,7 +160,7 @@ def test_a_simulated_run_has_a_seed_of_its_own_that_is_always_the_same(folders: 
 def test_variants_are_those_of_the_committed_kernels() -> None:
     manifest = json.loads((ROOT / "kernels" / "ptx" / "manifest.json").read_text())
     assert set(VARIANTS) == set(manifest["variants"])
-    assert f"empty for the default, {manifest['default']}" in SCHEMA["variant"]["description"]
+    assert f"empty for the default, {manifest['default']}" in NIGHT["variant"]["description"]
 
 
 def test_the_shipped_set_is_the_original_whatever_lies_in_a_users_folder(folders: list[Path]) -> None:
@@ -178,9 +179,79 @@ def test_a_manifest_that_names_no_draws_is_refused(folders: list[Path], manifest
         request(folders, payload="small")
 
 
-def test_every_parameter_explains_itself_and_its_default_is_valid() -> None:
-    assert all(rule["description"] for rule in SCHEMA.values())
-    check_params({name: rule["default"] for name, rule in SCHEMA.items()})
+@pytest.mark.parametrize("schema", [NIGHT, COMPARISON])
+def test_every_parameter_explains_itself_and_its_default_is_valid(schema: Schema) -> None:
+    assert all(rule["description"] for rule in schema.values())
+    check_params({name: rule["default"] for name, rule in schema.items() if "default" in rule}, schema)
+
+
+def comparison(folders: list[Path], **given: Any) -> RunRequest:
+    return build_request(
+        given,
+        workload="qda",
+        dag_id="compare_kernels",
+        dag_run_id="r",
+        trigger="manual",
+        logical_date=None,
+        payload_folders=folders,
+        schema=COMPARISON,
+    )
+
+
+def test_a_comparison_needs_a_candidate_and_nothing_else(folders: list[Path]) -> None:
+    accepted = comparison(folders, candidate="kernels/class_blocks.py")
+    assert (accepted.candidate, accepted.against, accepted.blocks) == ("kernels/class_blocks.py", None, None)
+    assert (accepted.kernel_changed, accepted.rounds, accepted.confirm_rounds) == (True, 7, None)
+    with pytest.raises(BadInput, match=r"^candidate: expected 'The kernel to try: .* found none$"):
+        comparison(folders)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"candidate": None},
+        {"candidate": ""},
+        {"candidate": "--upload-pack=touch /tmp/x"},
+        {"candidate": " main"},
+        {"candidate": "main\n"},
+        {"candidate": "a\0b"},
+        {"candidate": "x" * 301},
+        {"candidate": 7},
+        {"against": "-x", "candidate": "main"},
+        {"variant": "../x", "candidate": "main"},
+        {"device": "reference", "candidate": "main"},
+        {"blocks": -1, "candidate": "main"},
+        {"blocks": 401, "candidate": "main"},
+        {"blocks": 8.0, "candidate": "main"},
+        {"rounds": -1, "candidate": "main"},
+        {"rounds": 101, "candidate": "main"},
+        {"kernel_changed": "yes", "candidate": "main"},
+        {"kernel_changed": None, "candidate": "main"},
+        {"confirm_rounds": 3, "candidate": "main"},
+        {"inject": "throttle", "candidate": "main"},
+    ],
+)
+def test_what_is_wrong_with_a_comparison_is_refused_and_named(folders: list[Path], given: dict[str, Any]) -> None:
+    with pytest.raises(BadInput) as caught:
+        comparison(folders, **given)
+    assert caught.value.message.startswith(f"{next(iter(given))}:")
+
+
+def test_a_night_knows_no_candidate_but_may_be_of_a_changed_kernel(folders: list[Path]) -> None:
+    assert request(folders).kernel_changed is False
+    assert request(folders, kernel_changed=True).kernel_changed is True
+    with pytest.raises(BadInput, match=r"^candidate: expected one of device, "):
+        request(folders, candidate="main")
+
+
+@given(st.text())
+def test_no_candidate_can_be_taken_for_an_option_or_break_a_line(spec: str) -> None:
+    try:
+        check_params({"candidate": spec}, COMPARISON)
+    except BadInput as error:
+        assert error.message.startswith("candidate: ")
+    else:
+        assert spec and not spec.startswith("-") and "\0" not in spec and "\n" not in spec
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
