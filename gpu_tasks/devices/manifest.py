@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from gpu_tasks.devices.emulated.parser import TARGETS
-from gpu_tasks.records import BadInput, KernelIdentity, VerificationMismatch, from_json
+from gpu_tasks.devices.kernel_files import MAX_MANIFEST_BYTES, read_text, refuse
+from gpu_tasks.records import KernelIdentity, VerificationMismatch, from_json
 
 FORMAT = "kernel-nightly-kernels/1"
 COMMITTED = Path(__file__).resolve().parents[2] / "kernels" / "ptx" / "manifest.json"
-MAX_MANIFEST_BYTES = 1024 * 1024
-MAX_PTX_BYTES = 4 * 1024 * 1024
 MAX_BUFFER_BYTES = 64 * 1024 * 1024
 ITEM_BYTES = {"float32": 4, "int32": 4}
 GRID_LIMIT = (2**31 - 1, 65535, 65535)  # the hardware's (CUDA programming guide, table 21), as are the next four
@@ -152,16 +148,16 @@ def load_kernels(manifest: Path = COMMITTED, variant: str | None = None, ptx: tu
     found = read_manifest(manifest)
     name = found.default if variant is None else variant
     if name not in found.variants:
-        _refuse(manifest, "variant", " or ".join(sorted(found.variants)), name or "an empty name")
+        refuse(manifest, "variant", " or ".join(sorted(found.variants)), name or "an empty name")
     launches = found.variants[name].launches
     texts = {launch.entry: "" for launch in launches}
     for path in ptx:
-        text = _read(path, MAX_PTX_BYTES)
+        text = read_text(path)
         entry = re.search(r"\.entry\s+(\w+)", text)
         if entry is None or entry[1] not in texts:
-            _refuse(path, ".entry", f"one of {', '.join(texts)}", entry[1] if entry else "none")
+            refuse(path, ".entry", f"one of {', '.join(texts)}", entry[1] if entry else "none")
         if texts[entry[1]]:
-            _refuse(path, ".entry", "an entry that no other file defines", entry[1])
+            refuse(path, ".entry", "an entry that no other file defines", entry[1])
         texts[entry[1]] = text
     for launch in launches:
         if not texts[launch.entry]:
@@ -178,27 +174,27 @@ def load_control(manifest: Path = COMMITTED) -> tuple[Control, str]:
     """The control kernel and its text: the committed one, whatever kernels it is a control for."""
     control = read_manifest(manifest).control
     if control is None:
-        _refuse(manifest, "control", "the control kernel", "none")
+        refuse(manifest, "control", "the control kernel", "none")
     return control, _pinned_text(manifest.parent / control.ptx, control)
 
 
 def read_manifest(path: Path) -> KernelManifest:
     """Read and check a manifest; raises ``BadInput`` naming file and field."""
-    manifest = from_json(_read(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
+    manifest = from_json(read_text(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
     if manifest.format != FORMAT:
-        _refuse(path, "format", FORMAT, manifest.format)
+        refuse(path, "format", FORMAT, manifest.format)
     if manifest.workload != WORKLOAD:
-        _refuse(path, "workload", WORKLOAD, manifest.workload)
+        refuse(path, "workload", WORKLOAD, manifest.workload)
     if manifest.target not in TARGETS:
-        _refuse(path, "target", " or ".join(TARGETS), manifest.target)
+        refuse(path, "target", " or ".join(TARGETS), manifest.target)
     version = re.fullmatch(r"([78])\.([0-8])", manifest.ptx_version, re.ASCII)
     oldest = TARGETS[manifest.target]
     if version is None or (int(version[1]), int(version[2])) < oldest:
-        _refuse(path, "ptx_version", "{}.{} to 8.8".format(*oldest), manifest.ptx_version)
+        refuse(path, "ptx_version", "{}.{} to 8.8".format(*oldest), manifest.ptx_version)
     if not 0 < manifest.n <= 10**6 or not 0 < manifest.m <= 10**6:
-        _refuse(path, "n, m", "1 to 1000000", (manifest.n, manifest.m))
+        refuse(path, "n, m", "1 to 1000000", (manifest.n, manifest.m))
     if manifest.default not in manifest.variants:
-        _refuse(path, "default", "the name of a variant", manifest.default)
+        refuse(path, "default", "the name of a variant", manifest.default)
     for name, variant in manifest.variants.items():
         _check_variant(path, name, variant, manifest)
     if manifest.control is not None:
@@ -216,9 +212,9 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
     }
     buffers: dict[str, tuple[str, str, list[int]]] = {}
     if not variant.launches:
-        _refuse(path, f"variants.{name}.launches", "one launch or more", "none")
+        refuse(path, f"variants.{name}.launches", "one launch or more", "none")
     if len({launch.entry for launch in variant.launches}) < len(variant.launches):
-        _refuse(path, f"variants.{name}.launches", "entries with different names", "one name twice")
+        refuse(path, f"variants.{name}.launches", "entries with different names", "one name twice")
     for index, launch in enumerate(variant.launches):
         where = f"variants.{name}.launches[{index}]"
         _check_file(path, f"{where}.ptx", launch.ptx)
@@ -228,50 +224,50 @@ def _check_variant(path: Path, name: str, variant: Variant, manifest: KernelMani
             form = (parameter.role, parameter.dtype, parameter.shape)
             _check_parameter(path, field, parameter)
             if parameter.role in required and form[1:] != required[parameter.role]:
-                _refuse(path, field, required[parameter.role], form[1:])
+                refuse(path, field, required[parameter.role], form[1:])
             if buffers.setdefault(parameter.name, form) != form:
-                _refuse(path, field, buffers[parameter.name], form)
+                refuse(path, field, buffers[parameter.name], form)
     roles = [role for role, _, _ in buffers.values()]
     for role in required:
         if roles.count(role) != 1:
-            _refuse(path, f"variants.{name}", f"one buffer of role {role}", roles.count(role))
+            refuse(path, f"variants.{name}", f"one buffer of role {role}", roles.count(role))
 
 
 def _check_file(path: Path, field: str, name: str) -> None:
     if Path(name).name != name or not name.endswith(".ptx"):
-        _refuse(path, field, "the name of a .ptx file beside the manifest", name)
+        refuse(path, field, "the name of a .ptx file beside the manifest", name)
 
 
 def _check_launch(path: Path, where: str, launch: Launch) -> None:
     """Geometry and shared memory within what any device has: a driver takes 32 bits of each and drops the rest."""
     for field, sizes, limits in (("grid", launch.grid, GRID_LIMIT), ("block", launch.block, BLOCK_LIMIT)):
         if len(sizes) != 3 or any(not 0 < size <= limit for size, limit in zip(sizes, limits, strict=True)):
-            _refuse(path, f"{where}.{field}", f"three integers from 1 to at most {list(limits)}", sizes)
+            refuse(path, f"{where}.{field}", f"three integers from 1 to at most {list(limits)}", sizes)
     if math.prod(launch.block) > BLOCK_THREADS:
-        _refuse(path, f"{where}.block", f"at most {BLOCK_THREADS} threads", launch.block)
+        refuse(path, f"{where}.block", f"at most {BLOCK_THREADS} threads", launch.block)
     static, dynamic = launch.shared_static_bytes, launch.shared_dynamic_bytes
     if not 0 <= static <= STATIC_SHARED_BYTES:
-        _refuse(path, f"{where}.shared_static_bytes", f"0 to {STATIC_SHARED_BYTES}", static)
+        refuse(path, f"{where}.shared_static_bytes", f"0 to {STATIC_SHARED_BYTES}", static)
     if not 0 <= dynamic <= SHARED_BYTES - static:
-        _refuse(path, f"{where}.shared_dynamic_bytes", f"0 to {SHARED_BYTES - static} beside the static", dynamic)
+        refuse(path, f"{where}.shared_dynamic_bytes", f"0 to {SHARED_BYTES - static} beside the static", dynamic)
     if launch.ptx_lines < 0:
-        _refuse(path, f"{where}.ptx_lines", "0 or more", launch.ptx_lines)
+        refuse(path, f"{where}.ptx_lines", "0 or more", launch.ptx_lines)
 
 
 def _check_parameter(path: Path, field: str, parameter: Parameter) -> None:
     if parameter.role not in ROLES:
-        _refuse(path, f"{field}.role", ", ".join(ROLES), parameter.role)
+        refuse(path, f"{field}.role", ", ".join(ROLES), parameter.role)
     allowed = ("read",) if parameter.role in INPUT_ROLES else ("read", "write")
     if parameter.access not in allowed:
-        _refuse(path, f"{field}.access", " or ".join(allowed), parameter.access)
+        refuse(path, f"{field}.access", " or ".join(allowed), parameter.access)
     if parameter.dtype not in ITEM_BYTES:
-        _refuse(path, f"{field}.dtype", " or ".join(ITEM_BYTES), parameter.dtype)
+        refuse(path, f"{field}.dtype", " or ".join(ITEM_BYTES), parameter.dtype)
     if not parameter.shape or min(parameter.shape) < 1 or parameter.size_bytes > MAX_BUFFER_BYTES:
-        _refuse(path, f"{field}.shape", f"positive sizes and at most {MAX_BUFFER_BYTES} bytes", parameter.shape)
+        refuse(path, f"{field}.shape", f"positive sizes and at most {MAX_BUFFER_BYTES} bytes", parameter.shape)
 
 
 def _pinned_text(path: Path, launch: Launch | Control) -> str:
-    text = _read(path, MAX_PTX_BYTES)
+    text = read_text(path)
     if launch.sha256 is None:
         return text
     found = hashlib.sha256(text.encode()).hexdigest()
@@ -281,26 +277,3 @@ def _pinned_text(path: Path, launch: Launch | Control) -> str:
     if launch.ptx_lines not in (0, lines):
         raise VerificationMismatch("ptx_changed", f"{path}: ptx_lines: expected {launch.ptx_lines}, found {lines}")
     return text
-
-
-def _read(path: Path, limit: int) -> str:
-    """The text of a regular file; a pipe could keep us waiting, and a device has no end."""
-    try:
-        # Bytes: reading as text would turn \r\n into \n and hash something else.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise BadInput("kernel_file_unreadable", f"{path}: expected a regular file, found another kind")
-            raw = file.read(limit + 1)
-        if len(raw) > limit:
-            _refuse(path, "size", f"at most {limit} bytes", "more")
-        return raw.decode("ascii")
-    except OSError as error:
-        raise BadInput("kernel_file_unreadable", f"{path}: expected a readable file, found: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput("kernel_file_not_text", f"{path}: expected ASCII text, found other bytes") from None
-    except ValueError as error:
-        raise BadInput("kernel_file_unreadable", f"{path!r}: expected a file name, found: {error}") from None
-
-
-def _refuse(path: Path, field: str, expected: object, found: object) -> NoReturn:
-    raise BadInput("bad_kernel_manifest", f"{path}: {field}: expected {expected}, found {found}")

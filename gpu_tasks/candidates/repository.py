@@ -1,0 +1,90 @@
+"""What git says of this checkout. Refs are data: never options, never a shell's."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+from gpu_tasks.records import BadInput, InfrastructureFailure
+
+TIMEOUT_S = 60.0
+OF_ANOTHER = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+)
+"""What a git hook has in its environment: it may be of another repository than the one that is asked about."""
+
+
+def head(root: Path) -> str | None:
+    """Full commit that is checked out at ``root``; null outside a repository of its own, or without any commit."""
+    try:
+        top = _git(root, "rev-parse", "--show-toplevel")
+    except FileNotFoundError:
+        return None
+    if top.returncode or Path(os.fsdecode(top.stdout).removesuffix("\n")).resolve() != root.resolve():
+        return None
+    return _commit(root, "HEAD")
+
+
+def resolve(root: Path, ref: str) -> str | None:
+    """Full commit that ``ref`` names; null where it names none, or there is no repository."""
+    return _commit(root, ref) if head(root) is not None else None
+
+
+def modified(root: Path, path: str) -> bool:
+    """Whether anything at ``path`` (from the root) is not what HEAD has, files that git does not know among it."""
+    found = _git(root, "status", "--porcelain", "--untracked-files=all", "--", f":(literal,top){path}")
+    if found.returncode:
+        raise InfrastructureFailure("git_failed", f"git status {path}: {_complaint(found)}")
+    return bool(found.stdout.strip())
+
+
+def export(root: Path, commit: str, path: str, folder: Path) -> None:
+    """Write ``path`` as it is in ``commit`` into ``folder``; raises ``BadInput`` where the commit has no such path."""
+    found = _git(root, "archive", "--format=tar", commit, "--", path)
+    if found.returncode:
+        message = f"{commit[:12]}: expected {path}/ in this commit, found: {_complaint(found)}"
+        raise BadInput("no_kernels_in_commit", message)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+    except tarfile.TarError as error:  # a link to somewhere else, say
+        raise BadInput("bad_commit", f"{commit[:12]}: expected plain files in {path}/, found: {error}") from None
+
+
+def _commit(root: Path, ref: str) -> str | None:
+    if not ref or "\0" in ref:
+        return None
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return found.stdout.decode("ascii").strip() if found.returncode == 0 else None
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER}
+    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        message = f"git {arguments[0]}: expected an answer within {TIMEOUT_S:g} s, found none"
+        raise InfrastructureFailure("git_failed", message) from None
+
+
+def _complaint(found: subprocess.CompletedProcess[bytes]) -> str:
+    lines = found.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else f"exit status {found.returncode}"
