@@ -87,13 +87,13 @@ def gap_text(differing: Sequence[Differing]) -> str:
     gaps = [gap for d in differing if d.candidate != d.pinned and (gap := finite(d.gap)) is not None]
     if not gaps:
         return ""
-    small, largest = sum(abs(gap) <= ROUNDING_GAP for gap in gaps), max(gaps, key=abs)
+    small, nearest, farthest = sum(abs(gap) <= ROUNDING_GAP for gap in gaps), min(map(abs, gaps)), max(map(abs, gaps))
+    apart = f"{farthest:.2g}" if nearest == farthest else f"{nearest:.2g} to {farthest:.2g}"
     if small == len(gaps):
-        return f"scores at most {abs(largest):.1e} apart: rounding may have chosen either"
+        return f"scores {apart} apart: rounding may have chosen either"
     if small == 0:
-        nearest = min(map(abs, gaps))
-        return f"scores {nearest:.1e} to {abs(largest):.1e} apart: not rounding"
-    return f"scores up to {abs(largest):.1e} apart, {small} of {len(gaps)} within {ROUNDING_GAP:g}: not rounding alone"
+        return f"scores {apart} apart: not rounding"
+    return f"scores {apart} apart, {small} of {len(gaps)} within {ROUNDING_GAP:g}: not rounding alone"
 
 
 def _emulated(result: DrawResult, pinned: DrawResult | None) -> list[_Finding]:
