@@ -26,7 +26,7 @@ OF_ANOTHER = (
 def head(root: Path) -> str | None:
     """Full commit that is checked out at ``root``; null outside a repository of its own, or without any commit."""
     try:
-        top = _git(root, "rev-parse", "--show-toplevel")
+        top = git(root, "rev-parse", "--show-toplevel")
     except FileNotFoundError:
         return None
     if top.returncode or Path(os.fsdecode(top.stdout).removesuffix("\n")).resolve() != root.resolve():
@@ -41,17 +41,17 @@ def resolve(root: Path, ref: str) -> str | None:
 
 def modified(root: Path, path: str) -> bool:
     """Whether anything at ``path`` (from the root) is not what HEAD has, files that git does not know among it."""
-    found = _git(root, "status", "--porcelain", "--untracked-files=all", "--", f":(literal,top){path}")
+    found = git(root, "status", "--porcelain", "--untracked-files=all", "--", f":(literal,top){path}")
     if found.returncode:
-        raise InfrastructureFailure("git_failed", f"git status {path}: {_complaint(found)}")
+        raise InfrastructureFailure("git_failed", f"git status {path}: {complaint(found)}")
     return bool(found.stdout.strip())
 
 
 def export(root: Path, commit: str, path: str, folder: Path) -> None:
     """Write ``path`` as it is in ``commit`` into ``folder``; raises ``BadInput`` where the commit has no such path."""
-    found = _git(root, "archive", "--format=tar", commit, "--", path)
+    found = git(root, "archive", "--format=tar", commit, "--", path)
     if found.returncode:
-        message = f"{commit[:12]}: expected {path}/ in this commit, found: {_complaint(found)}"
+        message = f"{commit[:12]}: expected {path}/ in this commit, found: {complaint(found)}"
         raise BadInput("no_kernels_in_commit", message)
     try:
         with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
@@ -63,11 +63,12 @@ def export(root: Path, commit: str, path: str, folder: Path) -> None:
 def _commit(root: Path, ref: str) -> str | None:
     if not ref or "\0" in ref:
         return None
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    found = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     return found.stdout.decode("ascii").strip() if found.returncode == 0 else None
 
 
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Ask git about the repository at ``root``, whatever hook this runs in; raises where it does not answer in time."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER}
     environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     command = ["git", "-C", str(root), *arguments]
@@ -85,6 +86,7 @@ def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         raise InfrastructureFailure("git_failed", message) from None
 
 
-def _complaint(found: subprocess.CompletedProcess[bytes]) -> str:
+def complaint(found: subprocess.CompletedProcess[bytes]) -> str:
+    """Why git did not do it, in one line."""
     lines = found.stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:200] if lines else f"exit status {found.returncode}"
