@@ -13,7 +13,7 @@ from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.parser import parse
 from gpu_tasks.devices.manifest import KernelManifest, Kernels, load_control
 from gpu_tasks.programs.console import progress
-from gpu_tasks.records import BadInput, CandidateRecord, Outcome, utc_now
+from gpu_tasks.records import BadInput, CandidateRecord, Outcome, Reason, utc_now
 from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.registry import get_workload
 
@@ -47,11 +47,12 @@ def run(arguments: Namespace) -> CandidateRecord:
     progress(f"against: {counterpart} of {other.what}, ptx sha256 {pinned.ptx_sha256}, {against_bundle}")
     for note in [*notes, *(["both are the same kernel"] if equal else [])]:
         progress(note)
+    refused = _refusal(own, other, pinned) if equal and arguments.if_equal == "refuse" else None
     return CandidateRecord(
         kind="candidate",
         created_at=utc_now(),
-        outcome=Outcome.OK,
-        reason=None,
+        outcome=Outcome.BAD_INPUT if refused else Outcome.OK,
+        reason=refused,
         workload=workload.name,
         spec=spec,
         origin=own.origin,
@@ -63,6 +64,14 @@ def run(arguments: Namespace) -> CandidateRecord:
         against_bundle=against_bundle,
         equals_pinned=equal,
         notes=notes,
+    )
+
+
+def _refusal(own: Offer, other: Offer, pinned: Kernels) -> Reason:
+    found = f"the same, ptx sha256 {pinned.ptx_sha256}"
+    message = f"{own.what}: expected another kernel than {other.what}, found {found}; "
+    return Reason(
+        "candidate_is_pinned", message + "to see what chance alone shows, ask for an A/A run: kernel_changed=false"
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from gpu_tasks.programs.options import Programs, add_common, record_program, tool
+from gpu_tasks.programs.options import Programs, add_common, add_environment, record_program, tool
 
 
 def add_verify(programs: Programs[argparse.ArgumentParser]) -> None:
@@ -31,6 +31,13 @@ def add_candidate(programs: Programs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--candidates", type=Path, metavar="DIR", help="folder of the bundles (default: NIGHTLY_CANDIDATES)"
     )
+    parser.add_argument(
+        "--if-equal",
+        choices=("accept", "refuse"),
+        default="accept",
+        help="where both are the same kernel, whose differences are all chance (default: accept)",
+    )
+    add_environment(parser)
     add_common(parser)
 
 

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_tasks.programs.candidate_options import add_candidate, add_compare, add_pin, add_verify
-from gpu_tasks.programs.options import EXIT_CODES, Programs, add_common, add_kernels, either, record_program, tool
+from gpu_tasks.programs.options import (
+    EXIT_CODES,
+    Programs,
+    add_common,
+    add_environment,
+    add_kernels,
+    either,
+    record_program,
+    tool,
+)
 from gpu_tasks.records import PROTOCOLS, TELEMETRY_MOMENTS
 
 
@@ -49,12 +58,7 @@ def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
     parser = record_program(programs, "provision", "Choose the device and fingerprint it and the environment.")
     add_common(parser, device=True)
     add_kernels(parser)
-    parser.add_argument(
-        "--environment", metavar="NAME", help="make or repair this environment first and continue in it: a100 or cpu"
-    )
-    parser.add_argument(
-        "--environments", type=Path, metavar="DIR", help="folder of the environments (default: NIGHTLY_ENVIRONMENTS)"
-    )
+    add_environment(parser)
 
 
 def _add_validate(programs: Programs[argparse.ArgumentParser]) -> None:

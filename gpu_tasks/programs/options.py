@@ -96,3 +96,13 @@ def add_kernels(parser: argparse.ArgumentParser) -> None:
         help="a changed kernel, not pinned: replaces the PTX of the launch whose entry it defines; may be repeated",
     )
     parser.add_argument("--manifest", type=Path, metavar="FILE", help="kernel manifest (default: the committed one)")
+
+
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """In which environment to run."""
+    parser.add_argument(
+        "--environment", metavar="NAME", help="make or repair this environment first and continue in it: a100 or cpu"
+    )
+    parser.add_argument(
+        "--environments", type=Path, metavar="DIR", help="folder of the environments (default: NIGHTLY_ENVIRONMENTS)"
+    )

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import platform
-import sys
 from argparse import Namespace
 from contextlib import closing
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_tasks.environments import build
+from gpu_tasks.devices.registry import open_device
 from gpu_tasks.environments.differences import differences
+from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import progress
+from gpu_tasks.programs.kernel_choice import kernel_choice
+from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import (
-    BadInput,
     DeviceFingerprint,
     EnvironmentDifference,
     EnvironmentFingerprint,
-    InfrastructureFailure,
     KernelIdentity,
     Outcome,
     ProvisionRecord,
     Reason,
     utc_now,
 )
-from gpu_tasks.sources import ROOT
+from gpu_tasks.workloads.registry import get_workload
 
 if TYPE_CHECKING:
     from gpu_tasks.devices.base import Device
@@ -35,20 +33,9 @@ if TYPE_CHECKING:
 PACKAGES = ("numpy", "nvidia-ml-py", "pyptx", "torch")
 """Packages whose version can change a result; those that are not installed are left out."""
 
-_ENTERED = "NIGHTLY_ENVIRONMENT_ENTERED"  # told to the program started anew, so that it is started anew only once
-
 
 def run(arguments: Namespace) -> ProvisionRecord:
-    """Make the environment if one is named, open the device as the other programs will, and describe both."""
-    if arguments.environment is not None:
-        _enter(build.named(arguments.environment), arguments.environments)
-    # Not before: only the environment has numpy.
-    from gpu_tasks.devices.registry import open_device
-    from gpu_tasks.programs.attempts import repeated
-    from gpu_tasks.programs.kernel_choice import kernel_choice
-    from gpu_tasks.programs.simulation_choice import simulation
-    from gpu_tasks.workloads.registry import get_workload
-
+    """Open the device as the other programs will, and describe it and the environment."""
     workload = get_workload(arguments.workload)
     made_up = simulation(arguments, "provision")
 
@@ -96,24 +83,6 @@ def _simulated_driver(device: Device) -> str | None:
     from gpu_tasks.devices.simulated import SimulatedQda
 
     return device.driver_release() if isinstance(device, SimulatedQda) else None
-
-
-def _enter(environment: build.Environment, folder: Path | None) -> None:
-    """Make the environment where it is not complete, and start this program anew in it; returns when it is in it."""
-    text = os.environ.get("NIGHTLY_ENVIRONMENTS")
-    if folder is None and not text:
-        message = "--environments: expected a folder, or one in NIGHTLY_ENVIRONMENTS, found neither"
-        raise BadInput("no_environments_folder", message)
-    base = (folder or Path(str(text))).expanduser().absolute()
-    build.ensure(base, environment)
-    target, python = environment.folder(base), str(environment.python(base))
-    if Path(sys.prefix).resolve() == target.resolve():
-        return
-    if os.environ.get(_ENTERED) == str(target):
-        message = f"{python}: expected an interpreter of {target}, found one of {sys.prefix}"
-        raise InfrastructureFailure("environment_not_entered", message)
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", _ENTERED: str(target)}
-    os.execve(python, [python, "-m", "gpu_tasks", *sys.argv[1:]], variables)  # noqa: S606 - no shell is wanted
 
 
 def _report(found: list[EnvironmentDifference]) -> None:

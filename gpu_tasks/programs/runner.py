@@ -27,6 +27,7 @@ def run_record_program(arguments: Namespace) -> int:
     _end_on_sigterm()
     program: str = arguments.program
     try:
+        _enter_environment(arguments)  # first: what the program imports only the environment may have
         record = import_module(f"gpu_tasks.programs.{program}").run(arguments)
     except BaseException as error:
         outcome, reason = _classify(error)
@@ -49,6 +50,13 @@ def run_tool(arguments: Namespace) -> int:
         complain(arguments.module.replace("_", " "), outcome, reason)
         return outcome.exit_code
     return Outcome.OK.exit_code
+
+
+def _enter_environment(arguments: Namespace) -> None:
+    if getattr(arguments, "environment", None) is not None:
+        from gpu_tasks.environments import build, enter
+
+        enter.enter(build.named(arguments.environment), arguments.environments)
 
 
 def _end_on_sigterm() -> None:

@@ -1,4 +1,4 @@
-"""``provision --environment``: a child process as users start it, continued in the environment that it made."""
+"""``--environment``: a child process as users start it, continued in the environment that it made."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from pathlib import Path
 import pytest
 
 from gpu_tasks.environments.build import named
-from gpu_tasks.records import ProvisionRecord, read_record
+from gpu_tasks.records import CandidateRecord, ProvisionRecord, read_record
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.environments import fake_uv
 
 
 def provision(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return start("provision", folder, *arguments, **variables)
+
+
+def start(program: str, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "NIGHTLY_ENVIRONMENTS"}
     return subprocess.run(
-        [sys.executable, "-m", "gpu_tasks", "provision", *arguments, "--out", str(folder / "p.json")],
+        [sys.executable, "-m", "gpu_tasks", program, *arguments, "--out", str(folder / "p.json")],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
@@ -40,6 +44,18 @@ def test_the_program_goes_on_in_the_environment_that_it_made(tmp_path: Path) -> 
     assert result.stderr.endswith(inside)
     again = provision(tmp_path, "--environment", "cpu", "--device", "reference", NIGHTLY_ENVIRONMENTS=str(base))
     assert (again.returncode, set(again.stderr.splitlines())) == (0, {inside.strip()})
+
+
+def test_a_candidate_is_looked_for_in_it_as_well(tmp_path: Path) -> None:
+    base = tmp_path / "environments"
+    fake_uv.install(base)
+    options = ("--spec", "class_blocks", "--candidates", str(tmp_path / "candidates"), "--if-equal", "refuse")
+    result = start("candidate", tmp_path, *options, "--environment", "cpu", NIGHTLY_ENVIRONMENTS=str(base))
+    assert result.returncode == 2
+    assert f"in {named('cpu').folder(base)}\n" in result.stderr
+    record = read_record(tmp_path / "p.json", CandidateRecord)
+    assert record.reason is not None and record.reason.code == "candidate_is_pinned"
+    assert (record.equals_pinned, record.bundle) == (True, record.against_bundle)
 
 
 def test_an_interpreter_that_is_not_the_environments_is_noticed(tmp_path: Path) -> None:
