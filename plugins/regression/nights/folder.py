@@ -84,6 +84,11 @@ class Night:
         return read_record(self.folder / "candidate.json", CandidateRecord)
 
     @property
+    def candidates(self) -> Path:
+        """Folder of the kernels that were tried."""
+        return settings.candidates()
+
+    @property
     def manifest(self) -> Path:
         """Kernel manifest of the candidate."""
         return _bundle(self.candidate.bundle)

@@ -86,6 +86,26 @@ def release() -> Any:
     return leave()
 
 
+def candidate(workload: str) -> GpuTaskOperator:
+    """Finds the candidate and what it is held against, and freezes both."""
+    return GpuTaskOperator(
+        task_id="candidate",
+        program="candidate",
+        options={
+            "workload": workload,
+            "spec": f"{{{{ {NIGHT}.request.candidate }}}}",
+            **VARIANT,
+            "against": f"{{{{ {NIGHT}.request.against or '' }}}}",
+            "candidates": f"{{{{ {NIGHT}.candidates }}}}",
+            "if-equal": f"{{{{ 'refuse' if {NIGHT}.request.kernel_changed else '' }}}}",
+            "environment": settings.gpu_environment(),
+        },
+        python=sys.executable,  # it builds kernels, and is the first to need the environment
+        record=f"{FOLDER}/candidate.json",
+        execution_timeout=timedelta(minutes=10),
+    )
+
+
 def provision(workload: str, kernels: Mapping[str, str]) -> GpuTaskOperator:
     """Makes the environment, and chooses and fingerprints the device."""
     return GpuTaskOperator(

@@ -5,6 +5,7 @@ from regression.operators.checks import AgreementRegressionOperator, EnergyDrift
 from regression.operators.comparison import ComparisonOperator
 from regression.operators.drift import EnvironmentChangeOperator, TimeDriftOperator
 from regression.operators.gpu_task import GpuTaskOperator
+from regression.operators.kernel_changed import KernelChangedOperator
 from regression.operators.missing_night import MissingNightOperator
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "EnergyDriftOperator",
     "EnvironmentChangeOperator",
     "GpuTaskOperator",
+    "KernelChangedOperator",
     "MissingNightOperator",
     "TimeDriftOperator",
 ]
