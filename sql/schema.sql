@@ -392,10 +392,16 @@ CREATE TABLE run (
     confirmation_reason_code text,
     confirmation_reason_message text,
     confirmation_looks jsonb,
+    candidate boolean DEFAULT false NOT NULL,
+    candidate_origin jsonb,
+    pinned_variant text,
+    pinned_ptx_sha256 text,
     CONSTRAINT run_adjusted_mj_check CHECK ((num_nulls(adjusted_mj_median, adjusted_mj_min, adjusted_mj_max, negative_adjusted_rounds) = ANY (ARRAY[0, 4]))),
     CONSTRAINT run_adjusted_mj_median_check CHECK (((adjusted_mj_median >= adjusted_mj_min) AND (adjusted_mj_median <= adjusted_mj_max))),
     CONSTRAINT run_adjusted_mj_sample_sd_check CHECK ((adjusted_mj_sample_sd >= (0)::double precision)),
     CONSTRAINT run_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
+    CONSTRAINT run_candidate_check CHECK ((candidate OR (num_nonnulls(candidate_origin, pinned_variant, pinned_ptx_sha256) = 0))),
+    CONSTRAINT run_candidate_origin_object_check CHECK ((jsonb_typeof(candidate_origin) = 'object'::text)),
     CONSTRAINT run_completed_at_check CHECK ((completed_at >= started_at)),
     CONSTRAINT run_confirmation_check CHECK ((num_nulls(confirmation_rounds, confirmation_reason_code, confirmation_reason_message, confirmation_looks) = ANY (ARRAY[0, 4]))),
     CONSTRAINT run_confirmation_looks_array_check CHECK ((jsonb_typeof(confirmation_looks) = 'array'::text)),
@@ -412,6 +418,8 @@ CREATE TABLE run (
     CONSTRAINT run_negative_adjusted_rounds_check CHECK (((negative_adjusted_rounds >= 0) AND (negative_adjusted_rounds <= rounds_valid))),
     CONSTRAINT run_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
     CONSTRAINT run_params_object_check CHECK ((jsonb_typeof(params) = 'object'::text)),
+    CONSTRAINT run_pinned_check CHECK (((pinned_ptx_sha256 IS NULL) OR (pinned_variant IS NOT NULL))),
+    CONSTRAINT run_pinned_ptx_sha256_check CHECK ((pinned_ptx_sha256 ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT run_protocol_check CHECK ((protocol = ANY (ARRAY['classic'::text, 'audited'::text, 'interleaved'::text, 'trial'::text]))),
     CONSTRAINT run_provenance_object_check CHECK ((jsonb_typeof(provenance) = 'object'::text)),
     CONSTRAINT run_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
@@ -540,6 +548,14 @@ COMMENT ON COLUMN run.confirmation_reason_code IS 'Documented snake_case word fo
 COMMENT ON COLUMN run.confirmation_reason_message IS 'One line for people: what is to be confirmed, or why nothing is';
 
 COMMENT ON COLUMN run.confirmation_looks IS 'The figures of the first rounds against the spread of their baselines: check, verdict, figures with unit, out_of_spread';
+
+COMMENT ON COLUMN run.candidate IS 'Whether it tries a kernel that nights do not run; such a run is no night and in no series';
+
+COMMENT ON COLUMN run.candidate_origin IS 'Where the tried kernel comes from: spec, origin, commit, modified, bundle, kernel, against_bundle, equals_pinned, notes; NULL: not known, or no candidate';
+
+COMMENT ON COLUMN run.pinned_variant IS 'Variant of the kernels that it was held against';
+
+COMMENT ON COLUMN run.pinned_ptx_sha256 IS 'sha256 of the PTX that it was held against';
 
 CREATE VIEW baseline_current AS
  SELECT baseline.workload,
@@ -685,14 +701,118 @@ COMMENT ON COLUMN check_result.baseline_id IS 'Baseline compared with';
 
 COMMENT ON COLUMN check_result.checked_at IS 'When the check ran (UTC)';
 
-ALTER TABLE device ALTER COLUMN device_id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME device_device_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
+CREATE TABLE comparison (
+    run_id uuid NOT NULL,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    candidate_ptx_lines integer,
+    candidate_instructions integer,
+    candidate_shared_bytes integer,
+    candidate_modelled_cycles bigint,
+    pinned_ptx_lines integer,
+    pinned_instructions integer,
+    pinned_shared_bytes integer,
+    pinned_modelled_cycles bigint,
+    differing_total integer NOT NULL,
+    not_measured_reason_code text,
+    not_measured_reason_message text,
+    energy_trust text NOT NULL,
+    energy_trust_reason_code text,
+    energy_trust_reason_message text,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT comparison_candidate_static_check CHECK ((num_nulls(candidate_ptx_lines, candidate_instructions, candidate_shared_bytes, candidate_modelled_cycles) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT comparison_differing_total_check CHECK ((differing_total >= 0)),
+    CONSTRAINT comparison_energy_trust_check CHECK ((energy_trust = ANY (ARRAY['verified'::text, 'failed'::text, 'unverified'::text, 'unavailable'::text]))),
+    CONSTRAINT comparison_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT comparison_pinned_static_check CHECK ((num_nulls(pinned_ptx_lines, pinned_instructions, pinned_shared_bytes, pinned_modelled_cycles) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT comparison_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT comparison_static_figures_check CHECK ((LEAST((candidate_ptx_lines)::bigint, (candidate_instructions)::bigint, (candidate_shared_bytes)::bigint, candidate_modelled_cycles, (pinned_ptx_lines)::bigint, (pinned_instructions)::bigint, (pinned_shared_bytes)::bigint, pinned_modelled_cycles) >= 0))
 );
+
+COMMENT ON TABLE comparison IS 'Comparisons of a candidate with another kernel, usually the pinned one: one row a run that made one';
+
+COMMENT ON COLUMN comparison.run_id IS 'Run';
+
+COMMENT ON COLUMN comparison.outcome IS 'Class of outcome: regression when the candidate is wrong where the other is right';
+
+COMMENT ON COLUMN comparison.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN comparison.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN comparison.candidate_ptx_lines IS 'Lines of the PTX of the candidate (counted)';
+
+COMMENT ON COLUMN comparison.candidate_instructions IS 'Instructions of the candidate (counted in its PTX)';
+
+COMMENT ON COLUMN comparison.candidate_shared_bytes IS 'Most shared memory of a block of the candidate, bytes (counted)';
+
+COMMENT ON COLUMN comparison.candidate_modelled_cycles IS 'Critical path of the candidate, clock cycles (modelled)';
+
+COMMENT ON COLUMN comparison.pinned_ptx_lines IS 'Lines of the PTX of the kernel that it was held against (counted)';
+
+COMMENT ON COLUMN comparison.pinned_instructions IS 'Instructions of the kernel that it was held against (counted in its PTX)';
+
+COMMENT ON COLUMN comparison.pinned_shared_bytes IS 'Most shared memory of a block of the kernel that it was held against, bytes (counted)';
+
+COMMENT ON COLUMN comparison.pinned_modelled_cycles IS 'Critical path of the kernel that it was held against, clock cycles (modelled)';
+
+COMMENT ON COLUMN comparison.differing_total IS 'Predictions on which candidate, the other kernel and the frozen ones differ';
+
+COMMENT ON COLUMN comparison.not_measured_reason_code IS 'Why the two did not take turns: documented snake_case word';
+
+COMMENT ON COLUMN comparison.not_measured_reason_message IS 'Why the two did not take turns: one line';
+
+COMMENT ON COLUMN comparison.energy_trust IS 'Trust in the energy of the rounds in which they took turns: as in run';
+
+COMMENT ON COLUMN comparison.energy_trust_reason_code IS 'Why that energy is not verified: documented snake_case word';
+
+COMMENT ON COLUMN comparison.energy_trust_reason_message IS 'Why that energy is not verified: one line';
+
+COMMENT ON COLUMN comparison.created_at IS 'When its record was written (UTC)';
+
+CREATE TABLE comparison_block (
+    run_id uuid NOT NULL,
+    round smallint NOT NULL,
+    block smallint NOT NULL,
+    valid boolean NOT NULL,
+    candidate_mj double precision,
+    pinned_mj double precision,
+    control_mj double precision,
+    candidate_cuda_ms double precision,
+    pinned_cuda_ms double precision,
+    candidate_wall_ms double precision,
+    pinned_wall_ms double precision,
+    CONSTRAINT comparison_block_cuda_ms_check CHECK ((num_nulls(candidate_cuda_ms, pinned_cuda_ms) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT comparison_block_energy_check CHECK ((num_nulls(candidate_mj, pinned_mj) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT comparison_block_finite_check CHECK (((GREATEST(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) < 'Infinity'::double precision) AND (LEAST(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > '-Infinity'::double precision))),
+    CONSTRAINT comparison_block_numbers_check CHECK (((round >= 0) AND (block >= 0))),
+    CONSTRAINT comparison_block_times_check CHECK ((LEAST(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > (0)::double precision)),
+    CONSTRAINT comparison_block_wall_ms_check CHECK ((num_nulls(candidate_wall_ms, pinned_wall_ms) = ANY (ARRAY[0, 2])))
+);
+
+COMMENT ON TABLE comparison_block IS 'Blocks in which two kernels took turns within seconds: the pairs that a comparison is judged by';
+
+COMMENT ON COLUMN comparison_block.run_id IS 'Run';
+
+COMMENT ON COLUMN comparison_block.round IS 'Number of the round of arm comparison, from 0';
+
+COMMENT ON COLUMN comparison_block.block IS 'Number of the block in its round, from 0';
+
+COMMENT ON COLUMN comparison_block.valid IS 'Whether its round is valid: one that is not stays out of every statistic';
+
+COMMENT ON COLUMN comparison_block.candidate_mj IS 'Energy of the candidate above idle, mJ a replay; NULL: no counter';
+
+COMMENT ON COLUMN comparison_block.pinned_mj IS 'Energy of the other kernel above idle, mJ a replay';
+
+COMMENT ON COLUMN comparison_block.control_mj IS 'Energy of the control above idle, mJ a replay';
+
+COMMENT ON COLUMN comparison_block.candidate_cuda_ms IS 'CUDA-event time of the candidate, ms a replay; NULL without CUDA events';
+
+COMMENT ON COLUMN comparison_block.pinned_cuda_ms IS 'CUDA-event time of the other kernel, ms a replay';
+
+COMMENT ON COLUMN comparison_block.candidate_wall_ms IS 'Wall time of the candidate, ms a replay';
+
+COMMENT ON COLUMN comparison_block.pinned_wall_ms IS 'Wall time of the other kernel, ms a replay';
 
 CREATE TABLE environment (
     environment_id integer NOT NULL,
@@ -724,6 +844,308 @@ COMMENT ON COLUMN environment.driver IS 'Version of the GPU driver';
 COMMENT ON COLUMN environment.cuda IS 'Version of CUDA';
 
 COMMENT ON COLUMN environment.packages IS 'Installed packages: name to version';
+
+CREATE TABLE withdrawal (
+    run_id uuid NOT NULL,
+    scope text NOT NULL,
+    withdrawn_by text NOT NULL,
+    withdrawn_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    successor_run_id uuid,
+    figures text,
+    CONSTRAINT withdrawal_figures_check CHECK ((btrim(figures) <> ''::text)),
+    CONSTRAINT withdrawal_reason_check CHECK (((btrim(withdrawn_by) <> ''::text) AND (btrim(reason) <> ''::text))),
+    CONSTRAINT withdrawal_scope_check CHECK ((scope = ANY (ARRAY['energy'::text, 'all'::text]))),
+    CONSTRAINT withdrawal_successor_check CHECK ((successor_run_id <> run_id))
+);
+
+COMMENT ON TABLE withdrawal IS 'Runs whose energy, or which altogether, must not be used any more; they stay readable';
+
+COMMENT ON COLUMN withdrawal.run_id IS 'The withdrawn run';
+
+COMMENT ON COLUMN withdrawal.scope IS 'What of it must not be used any more: energy, or all of it';
+
+COMMENT ON COLUMN withdrawal.withdrawn_by IS 'Who withdrew it';
+
+COMMENT ON COLUMN withdrawal.withdrawn_at IS 'When that was recorded (UTC)';
+
+COMMENT ON COLUMN withdrawal.reason IS 'Why it was withdrawn';
+
+COMMENT ON COLUMN withdrawal.successor_run_id IS 'Run to be used instead';
+
+COMMENT ON COLUMN withdrawal.figures IS 'The figures that were published, and what holds instead, with their units';
+
+CREATE VIEW candidate_runs AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    COALESCE(run.verdict, 'not judged'::text) AS verdict,
+    COALESCE((run.candidate_origin ->> 'spec'::text), (run.params ->> 'candidate'::text)) AS spec,
+    (run.candidate_origin ->> 'origin'::text) AS origin,
+    (run.candidate_origin ->> 'commit'::text) AS commit,
+    ((run.candidate_origin ->> 'modified'::text))::boolean AS modified,
+    COALESCE(run.kernel_variant, (run.candidate_origin #>> '{kernel,variant}'::text[])) AS kernel_variant,
+    COALESCE(run.kernel_ptx_sha256, (run.candidate_origin #>> '{kernel,ptx_sha256}'::text[])) AS kernel_ptx_sha256,
+    run.pinned_variant,
+    run.pinned_ptx_sha256,
+    ((run.candidate_origin ->> 'equals_pinned'::text))::boolean AS equals_pinned,
+    COALESCE((predictions.details ->> 'word'::text), predictions.verdict) AS predictions_word,
+    COALESCE((cuda.details ->> 'word'::text), cuda.verdict) AS time_word,
+    COALESCE((energy.details ->> 'word'::text), energy.verdict) AS energy_word,
+    run.agreed,
+    run.total,
+    comparison.differing_total AS differing,
+    ((cuda.details ->> 'effect_ms'::text))::double precision AS time_effect_ms,
+    ((cuda.details ->> 'low_ms'::text))::double precision AS time_low_ms,
+    ((cuda.details ->> 'high_ms'::text))::double precision AS time_high_ms,
+    ((cuda.details ->> 'effect_percent'::text))::double precision AS time_effect_percent,
+    ((cuda.details ->> 'detectable_percent'::text))::double precision AS time_detectable_percent,
+    ((energy.details ->> 'effect_mj'::text))::double precision AS energy_effect_mj,
+    ((energy.details ->> 'low_mj'::text))::double precision AS energy_low_mj,
+    ((energy.details ->> 'high_mj'::text))::double precision AS energy_high_mj,
+    ((energy.details ->> 'effect_percent'::text))::double precision AS energy_effect_percent,
+    ((energy.details ->> 'detectable_percent'::text))::double precision AS energy_detectable_percent,
+    ( SELECT count(*) AS count
+           FROM comparison_block
+          WHERE ((comparison_block.run_id = run.run_id) AND comparison_block.valid)) AS blocks,
+    comparison.not_measured_reason_message AS not_measured_reason,
+    comparison.energy_trust AS comparison_energy_trust,
+    comparison.candidate_modelled_cycles AS modelled_cycles,
+    comparison.pinned_modelled_cycles,
+    comparison.candidate_instructions AS instructions,
+    comparison.pinned_instructions,
+    run.adjusted_mj_median,
+    run.adjusted_mj_min,
+    run.adjusted_mj_max,
+    run.cuda_ms_median,
+    run.wall_ms_median,
+    run.rounds_valid,
+    run.rounds_expected,
+    run.energy_trust,
+    accepted.accepted_at AS promoted_at,
+    accepted.accepted_by AS promoted_by,
+    (EXISTS ( SELECT
+           FROM baseline
+          WHERE ((baseline.run_id = run.run_id) AND (baseline.retired_at IS NULL)))) AS is_baseline,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    run.inject,
+    payload.name AS payload,
+    run.protocol,
+    environment.environment_class,
+    (run.candidate_origin ->> 'bundle'::text) AS bundle,
+    run.outcome,
+    run.reason_code,
+    run.reason_message,
+    run.label,
+    run.note,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    (EXTRACT(epoch FROM (run.completed_at - run.started_at)))::double precision AS duration_s,
+    run.started_at,
+    run.completed_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM ((((((((run
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
+     LEFT JOIN comparison ON ((comparison.run_id = run.run_id)))
+     LEFT JOIN check_result predictions ON (((predictions.run_id = run.run_id) AND (predictions.check_name = 'compare_predictions'::text) AND (predictions.step = 0))))
+     LEFT JOIN check_result cuda ON (((cuda.run_id = run.run_id) AND (cuda.check_name = 'compare_time'::text) AND (cuda.step = 0))))
+     LEFT JOIN check_result energy ON (((energy.run_id = run.run_id) AND (energy.check_name = 'compare_energy'::text) AND (energy.step = 0))))
+     LEFT JOIN LATERAL ( SELECT min(baseline.accepted_at) AS accepted_at,
+            (array_agg(baseline.accepted_by ORDER BY baseline.accepted_at, baseline.baseline_id))[1] AS accepted_by
+           FROM baseline
+          WHERE (baseline.run_id = run.run_id)) accepted ON (true))
+  WHERE run.candidate;
+
+COMMENT ON VIEW candidate_runs IS 'One row a run that tries a kernel: where it comes from, how it did beside the other one, and alone as nights are measured';
+
+COMMENT ON COLUMN candidate_runs.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN candidate_runs.workload IS 'What was tested';
+
+COMMENT ON COLUMN candidate_runs.device IS 'Model name of the device; NULL when none could be chosen';
+
+COMMENT ON COLUMN candidate_runs.verdict IS 'Verdict of the run, or "not judged" for one that ended before its report';
+
+COMMENT ON COLUMN candidate_runs.spec IS 'What was to be tried, as it was asked for; NULL: the kernel of the working tree, in a night that was marked';
+
+COMMENT ON COLUMN candidate_runs.origin IS 'Kind of the spec: variant, source, ptx, manifest, ref or bundle; NULL: not known';
+
+COMMENT ON COLUMN candidate_runs.commit IS 'Commit of a ref; for a path, the one that the working tree was at';
+
+COMMENT ON COLUMN candidate_runs.modified IS 'Whether the working tree differed from that commit';
+
+COMMENT ON COLUMN candidate_runs.kernel_variant IS 'Variant of the kernels that were tried';
+
+COMMENT ON COLUMN candidate_runs.kernel_ptx_sha256 IS 'sha256 of their PTX';
+
+COMMENT ON COLUMN candidate_runs.pinned_variant IS 'Variant of the kernels that they were held against';
+
+COMMENT ON COLUMN candidate_runs.pinned_ptx_sha256 IS 'sha256 of the PTX that they were held against';
+
+COMMENT ON COLUMN candidate_runs.equals_pinned IS 'Whether both are the same: then every difference is chance';
+
+COMMENT ON COLUMN candidate_runs.predictions_word IS 'better, worse, same, inconclusive, invalid or unavailable; NULL: not judged';
+
+COMMENT ON COLUMN candidate_runs.time_word IS 'The same of the time';
+
+COMMENT ON COLUMN candidate_runs.energy_word IS 'The same of the energy';
+
+COMMENT ON COLUMN candidate_runs.agreed IS 'Predictions of the candidate equal to the frozen ones, over all draws';
+
+COMMENT ON COLUMN candidate_runs.total IS 'Predictions of the candidate, over all draws';
+
+COMMENT ON COLUMN candidate_runs.differing IS 'Predictions on which candidate, the other kernel and the frozen ones differ';
+
+COMMENT ON COLUMN candidate_runs.time_effect_ms IS 'CUDA-event time of the candidate less that of the other kernel, ms a replay: mean of the blocks';
+
+COMMENT ON COLUMN candidate_runs.time_low_ms IS 'Lower edge of its 95 per cent interval, ms';
+
+COMMENT ON COLUMN candidate_runs.time_high_ms IS 'Upper edge of its 95 per cent interval, ms';
+
+COMMENT ON COLUMN candidate_runs.time_effect_percent IS 'The same difference, per cent of the other kernel''s';
+
+COMMENT ON COLUMN candidate_runs.time_detectable_percent IS 'Smallest difference that would be found in 80 of 100 cases, per cent';
+
+COMMENT ON COLUMN candidate_runs.energy_effect_mj IS 'Energy of the candidate less that of the other kernel, mJ a replay: mean of the blocks';
+
+COMMENT ON COLUMN candidate_runs.energy_low_mj IS 'Lower edge of its 95 per cent interval, mJ';
+
+COMMENT ON COLUMN candidate_runs.energy_high_mj IS 'Upper edge of its 95 per cent interval, mJ';
+
+COMMENT ON COLUMN candidate_runs.energy_effect_percent IS 'The same difference, per cent of the other kernel''s';
+
+COMMENT ON COLUMN candidate_runs.energy_detectable_percent IS 'Smallest difference that would be found in 80 of 100 cases, per cent';
+
+COMMENT ON COLUMN candidate_runs.blocks IS 'Valid blocks in which the two took turns';
+
+COMMENT ON COLUMN candidate_runs.not_measured_reason IS 'Why the two did not take turns; NULL: they did, or nothing is known';
+
+COMMENT ON COLUMN candidate_runs.comparison_energy_trust IS 'What the energy of those blocks is worth: verified, failed, unverified or unavailable';
+
+COMMENT ON COLUMN candidate_runs.modelled_cycles IS 'Critical path of the candidate, clock cycles (modelled, not measured)';
+
+COMMENT ON COLUMN candidate_runs.pinned_modelled_cycles IS 'Critical path of the other kernel, clock cycles (modelled, not measured)';
+
+COMMENT ON COLUMN candidate_runs.instructions IS 'Instructions of the candidate (counted in its PTX)';
+
+COMMENT ON COLUMN candidate_runs.pinned_instructions IS 'Instructions of the other kernel (counted in its PTX)';
+
+COMMENT ON COLUMN candidate_runs.adjusted_mj_median IS 'Candidate alone, in rounds as nights have them: median energy a replay without idle energy, mJ';
+
+COMMENT ON COLUMN candidate_runs.adjusted_mj_min IS 'Smallest adjusted energy of such a valid round, mJ a replay';
+
+COMMENT ON COLUMN candidate_runs.adjusted_mj_max IS 'Largest adjusted energy of such a valid round, mJ a replay';
+
+COMMENT ON COLUMN candidate_runs.cuda_ms_median IS 'Candidate alone: median CUDA-event time a replay, ms';
+
+COMMENT ON COLUMN candidate_runs.wall_ms_median IS 'Candidate alone: median wall time a replay, ms';
+
+COMMENT ON COLUMN candidate_runs.rounds_valid IS 'Such rounds whose figures may be used';
+
+COMMENT ON COLUMN candidate_runs.rounds_expected IS 'Such rounds asked for';
+
+COMMENT ON COLUMN candidate_runs.energy_trust IS 'verified (every telemetry gate passed), failed, unverified or unavailable (no counter)';
+
+COMMENT ON COLUMN candidate_runs.promoted_at IS 'When it was accepted as a baseline, for the first time (UTC); NULL: it was not';
+
+COMMENT ON COLUMN candidate_runs.promoted_by IS 'Who accepted it';
+
+COMMENT ON COLUMN candidate_runs.is_baseline IS 'Whether it is a current baseline';
+
+COMMENT ON COLUMN candidate_runs.withdrawn IS 'energy or all, where that was withdrawn: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN candidate_runs.inject IS 'Effects that the simulated device was told to show; NULL: none';
+
+COMMENT ON COLUMN candidate_runs.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN candidate_runs.protocol IS 'Measurement protocol of the candidate''s own rounds';
+
+COMMENT ON COLUMN candidate_runs.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN candidate_runs.bundle IS 'Name of the frozen copy of the kernels: candidate- and 16 digits';
+
+COMMENT ON COLUMN candidate_runs.outcome IS 'Worst outcome of the tasks, before any verdict';
+
+COMMENT ON COLUMN candidate_runs.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN candidate_runs.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN candidate_runs.label IS 'Short name given at the trigger';
+
+COMMENT ON COLUMN candidate_runs.note IS 'Free text given at the trigger';
+
+COMMENT ON COLUMN candidate_runs.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN candidate_runs.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN candidate_runs.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN candidate_runs.duration_s IS 'Time from the accepted request to the record of the last part, s';
+
+COMMENT ON COLUMN candidate_runs.started_at IS 'When the run began: when its request was accepted (UTC)';
+
+COMMENT ON COLUMN candidate_runs.completed_at IS 'When the last of its parts was recorded (UTC)';
+
+COMMENT ON COLUMN candidate_runs.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN candidate_runs.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN candidate_runs.run_id IS 'Key of the run in every table';
+
+CREATE TABLE comparison_difference (
+    run_id uuid NOT NULL,
+    draw smallint NOT NULL,
+    index integer NOT NULL,
+    candidate integer,
+    pinned integer,
+    frozen integer NOT NULL,
+    candidate_score double precision,
+    pinned_score double precision,
+    gap double precision,
+    CONSTRAINT comparison_difference_differs_check CHECK (((candidate IS DISTINCT FROM frozen) OR (pinned IS DISTINCT FROM frozen))),
+    CONSTRAINT comparison_difference_finite_check CHECK (((GREATEST(candidate_score, pinned_score, gap) < 'Infinity'::double precision) AND (LEAST(candidate_score, pinned_score, gap) > '-Infinity'::double precision))),
+    CONSTRAINT comparison_difference_numbers_check CHECK (((draw >= 0) AND (index >= 0)))
+);
+
+COMMENT ON TABLE comparison_difference IS 'Predictions on which candidate, the other kernel and the frozen ones differ: the first of each comparison';
+
+COMMENT ON COLUMN comparison_difference.run_id IS 'Run';
+
+COMMENT ON COLUMN comparison_difference.draw IS 'Number of the draw';
+
+COMMENT ON COLUMN comparison_difference.index IS 'Number of the query in the draw, from 0';
+
+COMMENT ON COLUMN comparison_difference.candidate IS 'Class that the candidate predicted; NULL: none';
+
+COMMENT ON COLUMN comparison_difference.pinned IS 'Class that the other kernel predicted; NULL: none';
+
+COMMENT ON COLUMN comparison_difference.frozen IS 'Frozen prediction';
+
+COMMENT ON COLUMN comparison_difference.candidate_score IS 'Score of the candidate''s class by the float64 reference';
+
+COMMENT ON COLUMN comparison_difference.pinned_score IS 'Score of the other kernel''s class (of the frozen one where they agree)';
+
+COMMENT ON COLUMN comparison_difference.gap IS 'pinned_score less candidate_score: next to nothing where rounding decided';
+
+ALTER TABLE device ALTER COLUMN device_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME device_device_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE source_state (
     source_state_id integer NOT NULL,
@@ -874,7 +1296,7 @@ CREATE VIEW environment_changes AS
                 CASE
                     WHEN (run.source_state_id IS NOT NULL) THEN COALESCE(earlier.source_state_id, ( SELECT known.source_state_id
                        FROM run known
-                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.source_state_id IS NOT NULL))
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.source_state_id IS NOT NULL))
                       ORDER BY known.started_at DESC, known.run_id DESC
                      LIMIT 1))
                     ELSE NULL::integer
@@ -882,7 +1304,7 @@ CREATE VIEW environment_changes AS
                 CASE
                     WHEN (run.payload_id IS NOT NULL) THEN COALESCE(earlier.payload_id, ( SELECT known.payload_id
                        FROM run known
-                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.payload_id IS NOT NULL))
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.payload_id IS NOT NULL))
                       ORDER BY known.started_at DESC, known.run_id DESC
                      LIMIT 1))
                     ELSE NULL::integer
@@ -890,7 +1312,7 @@ CREATE VIEW environment_changes AS
                 CASE
                     WHEN (run.kernel_variant IS NOT NULL) THEN COALESCE((earlier.kernel_variant || COALESCE((' '::text || earlier.kernel_ptx_sha256), ''::text)), ( SELECT (known.kernel_variant || COALESCE((' '::text || known.kernel_ptx_sha256), ''::text))
                        FROM run known
-                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.kernel_variant IS NOT NULL))
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known.kernel_variant IS NOT NULL))
                       ORDER BY known.started_at DESC, known.run_id DESC
                      LIMIT 1))
                     ELSE NULL::text
@@ -901,13 +1323,13 @@ CREATE VIEW environment_changes AS
                       WHERE ((earlier_telemetry.run_id = earlier.run_id) AND (earlier_telemetry.moment = 'before'::text))), ( SELECT known_telemetry.power_limit_w
                        FROM (run known
                          JOIN telemetry known_telemetry ON (((known_telemetry.run_id = known.run_id) AND (known_telemetry.moment = 'before'::text))))
-                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known_telemetry.power_limit_w IS NOT NULL))
+                      WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(earlier.started_at, earlier.run_id)) AND (known_telemetry.power_limit_w IS NOT NULL))
                       ORDER BY known.started_at DESC, known.run_id DESC
                      LIMIT 1))
                     ELSE NULL::double precision
                 END AS power_limit_w
            FROM run earlier
-          WHERE ((earlier.workload = run.workload) AND (earlier.device_id = run.device_id) AND (earlier.environment_id IS NOT NULL) AND (ROW(earlier.started_at, earlier.run_id) < ROW(run.started_at, run.run_id)))
+          WHERE ((earlier.workload = run.workload) AND (earlier.device_id = run.device_id) AND (NOT earlier.candidate) AND (earlier.environment_id IS NOT NULL) AND (ROW(earlier.started_at, earlier.run_id) < ROW(run.started_at, run.run_id)))
           ORDER BY earlier.started_at DESC, earlier.run_id DESC
          LIMIT 1) previous)
      JOIN environment expected ON ((expected.environment_id = previous.environment_id)))
@@ -955,9 +1377,10 @@ CREATE VIEW environment_changes AS
             (previous.power_limit_w)::text AS power_limit_w,
             (telemetry.power_limit_w)::text AS power_limit_w,
             NULL::text
-          WHERE (previous.power_limit_w <> telemetry.power_limit_w)) change);
+          WHERE (previous.power_limit_w <> telemetry.power_limit_w)) change)
+  WHERE (NOT run.candidate);
 
-COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device';
+COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device, candidates apart';
 
 COMMENT ON COLUMN environment_changes.night IS 'Date in UTC on which the first run with the new value began';
 
@@ -999,6 +1422,157 @@ ALTER TABLE environment ALTER COLUMN environment_id ADD GENERATED ALWAYS AS IDEN
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE VIEW kernel_lineage AS
+ SELECT baseline.workload,
+    payload.name AS payload,
+    device.name AS device,
+    baseline.protocol,
+    baseline.environment_class,
+    baseline.accepted_at,
+    run.kernel_variant,
+    run.kernel_ptx_sha256,
+    replaced.kernel_variant AS replaced_variant,
+    replaced.kernel_ptx_sha256 AS replaced_ptx_sha256,
+        CASE
+            WHEN (replaced.baseline_id IS NOT NULL) THEN ((run.kernel_variant IS DISTINCT FROM replaced.kernel_variant) OR (run.kernel_ptx_sha256 IS DISTINCT FROM replaced.kernel_ptx_sha256))
+            ELSE NULL::boolean
+        END AS kernel_changed,
+    baseline.accepted_by,
+    baseline.reason,
+    run.candidate AS promoted,
+    (run.candidate_origin ->> 'spec'::text) AS spec,
+    (run.candidate_origin ->> 'commit'::text) AS commit,
+    run.pinned_variant,
+    run.pinned_ptx_sha256,
+    COALESCE((predictions.details ->> 'word'::text), predictions.verdict) AS predictions_word,
+    COALESCE((cuda.details ->> 'word'::text), cuda.verdict) AS time_word,
+    COALESCE((energy.details ->> 'word'::text), energy.verdict) AS energy_word,
+    ((cuda.details ->> 'effect_percent'::text))::double precision AS time_effect_percent,
+    ((energy.details ->> 'effect_percent'::text))::double precision AS energy_effect_percent,
+    run.adjusted_mj_median,
+    replaced.adjusted_mj_median AS replaced_adjusted_mj_median,
+    run.cuda_ms_median,
+    replaced.cuda_ms_median AS replaced_cuda_ms_median,
+    run.energy_trust,
+    baseline.for_agreement,
+    baseline.for_time,
+    baseline.for_energy,
+    baseline.retired_at,
+    baseline.retired_by,
+    baseline.retired_reason,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id,
+    replaced.run_id AS replaced_run_id,
+    baseline.baseline_id
+   FROM (((((((baseline
+     JOIN run ON ((run.run_id = baseline.run_id)))
+     JOIN device ON ((device.device_id = baseline.device_id)))
+     JOIN payload ON ((payload.payload_id = baseline.payload_id)))
+     LEFT JOIN LATERAL ( SELECT before.baseline_id,
+            earlier.run_id,
+            earlier.kernel_variant,
+            earlier.kernel_ptx_sha256,
+            earlier.adjusted_mj_median,
+            earlier.cuda_ms_median
+           FROM (baseline before
+             JOIN run earlier ON ((earlier.run_id = before.run_id)))
+          WHERE ((before.workload = baseline.workload) AND (before.payload_id = baseline.payload_id) AND (before.device_id = baseline.device_id) AND (before.protocol = baseline.protocol) AND (before.environment_class = baseline.environment_class) AND (ROW(before.accepted_at, before.baseline_id) < ROW(baseline.accepted_at, baseline.baseline_id)))
+          ORDER BY before.accepted_at DESC, before.baseline_id DESC
+         LIMIT 1) replaced ON (true))
+     LEFT JOIN check_result predictions ON (((predictions.run_id = run.run_id) AND (predictions.check_name = 'compare_predictions'::text) AND (predictions.step = 0))))
+     LEFT JOIN check_result cuda ON (((cuda.run_id = run.run_id) AND (cuda.check_name = 'compare_time'::text) AND (cuda.step = 0))))
+     LEFT JOIN check_result energy ON (((energy.run_id = run.run_id) AND (energy.check_name = 'compare_energy'::text) AND (energy.step = 0))));
+
+COMMENT ON VIEW kernel_lineage IS 'Which kernels nights are compared with since when, which they replaced, who decided it and why; ended baselines too';
+
+COMMENT ON COLUMN kernel_lineage.workload IS 'Workload';
+
+COMMENT ON COLUMN kernel_lineage.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN kernel_lineage.device IS 'Model name of the device';
+
+COMMENT ON COLUMN kernel_lineage.protocol IS 'Measurement protocol';
+
+COMMENT ON COLUMN kernel_lineage.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN kernel_lineage.accepted_at IS 'When the run was accepted (UTC)';
+
+COMMENT ON COLUMN kernel_lineage.kernel_variant IS 'Variant of the kernels that nights are compared with from then on';
+
+COMMENT ON COLUMN kernel_lineage.kernel_ptx_sha256 IS 'sha256 of their PTX; NULL where the device runs none';
+
+COMMENT ON COLUMN kernel_lineage.replaced_variant IS 'Variant of the kernels before, under the same key; NULL: there were none';
+
+COMMENT ON COLUMN kernel_lineage.replaced_ptx_sha256 IS 'sha256 of the PTX before, under the same key';
+
+COMMENT ON COLUMN kernel_lineage.kernel_changed IS 'Whether these are other kernels than before; NULL: there were none';
+
+COMMENT ON COLUMN kernel_lineage.accepted_by IS 'Who accepted it';
+
+COMMENT ON COLUMN kernel_lineage.reason IS 'Why it was accepted';
+
+COMMENT ON COLUMN kernel_lineage.promoted IS 'Whether the accepted run tried a kernel; else it was a night, or an imported record';
+
+COMMENT ON COLUMN kernel_lineage.spec IS 'Of a candidate: what was tried, as it was asked for';
+
+COMMENT ON COLUMN kernel_lineage.commit IS 'Of a candidate: its commit';
+
+COMMENT ON COLUMN kernel_lineage.pinned_variant IS 'Of a candidate: variant of the kernels that it was held against';
+
+COMMENT ON COLUMN kernel_lineage.pinned_ptx_sha256 IS 'Of a candidate: sha256 of the PTX that it was held against';
+
+COMMENT ON COLUMN kernel_lineage.predictions_word IS 'Of a candidate: better, worse, same, inconclusive, invalid or unavailable than that; NULL: not compared';
+
+COMMENT ON COLUMN kernel_lineage.time_word IS 'The same of its time';
+
+COMMENT ON COLUMN kernel_lineage.energy_word IS 'The same of its energy';
+
+COMMENT ON COLUMN kernel_lineage.time_effect_percent IS 'Of a candidate: its time against the other kernel''s, per cent';
+
+COMMENT ON COLUMN kernel_lineage.energy_effect_percent IS 'Of a candidate: its energy against the other kernel''s, per cent';
+
+COMMENT ON COLUMN kernel_lineage.adjusted_mj_median IS 'Median adjusted energy of the accepted run, mJ a replay';
+
+COMMENT ON COLUMN kernel_lineage.replaced_adjusted_mj_median IS 'That of the run before';
+
+COMMENT ON COLUMN kernel_lineage.cuda_ms_median IS 'Median CUDA-event time of the accepted run, ms a replay';
+
+COMMENT ON COLUMN kernel_lineage.replaced_cuda_ms_median IS 'That of the run before';
+
+COMMENT ON COLUMN kernel_lineage.energy_trust IS 'Whether the energy of the accepted run is verified';
+
+COMMENT ON COLUMN kernel_lineage.for_agreement IS 'Whether predictions are compared with it';
+
+COMMENT ON COLUMN kernel_lineage.for_time IS 'Whether times are compared with it';
+
+COMMENT ON COLUMN kernel_lineage.for_energy IS 'Whether energies are compared with it';
+
+COMMENT ON COLUMN kernel_lineage.retired_at IS 'When it stopped being current (UTC); NULL while it is';
+
+COMMENT ON COLUMN kernel_lineage.retired_by IS 'Who ended it';
+
+COMMENT ON COLUMN kernel_lineage.retired_reason IS 'Why it was ended';
+
+COMMENT ON COLUMN kernel_lineage.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN kernel_lineage.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN kernel_lineage.started_at IS 'When the accepted run began (UTC)';
+
+COMMENT ON COLUMN kernel_lineage.dag_id IS 'DAG of the accepted run';
+
+COMMENT ON COLUMN kernel_lineage.dag_run_id IS 'DAG run of the accepted run';
+
+COMMENT ON COLUMN kernel_lineage.run_id IS 'The accepted run';
+
+COMMENT ON COLUMN kernel_lineage.replaced_run_id IS 'The run that was accepted before, under the same key';
+
+COMMENT ON COLUMN kernel_lineage.baseline_id IS 'Key';
 
 CREATE TABLE run_energy (
     run_id uuid NOT NULL,
@@ -1084,36 +1658,6 @@ COMMENT ON COLUMN telemetry_gate.reason_code IS 'Why it failed or could not be c
 
 COMMENT ON COLUMN telemetry_gate.reason_message IS 'Why it failed or could not be checked: one line';
 
-CREATE TABLE withdrawal (
-    run_id uuid NOT NULL,
-    scope text NOT NULL,
-    withdrawn_by text NOT NULL,
-    withdrawn_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL,
-    successor_run_id uuid,
-    figures text,
-    CONSTRAINT withdrawal_figures_check CHECK ((btrim(figures) <> ''::text)),
-    CONSTRAINT withdrawal_reason_check CHECK (((btrim(withdrawn_by) <> ''::text) AND (btrim(reason) <> ''::text))),
-    CONSTRAINT withdrawal_scope_check CHECK ((scope = ANY (ARRAY['energy'::text, 'all'::text]))),
-    CONSTRAINT withdrawal_successor_check CHECK ((successor_run_id <> run_id))
-);
-
-COMMENT ON TABLE withdrawal IS 'Runs whose energy, or which altogether, must not be used any more; they stay readable';
-
-COMMENT ON COLUMN withdrawal.run_id IS 'The withdrawn run';
-
-COMMENT ON COLUMN withdrawal.scope IS 'What of it must not be used any more: energy, or all of it';
-
-COMMENT ON COLUMN withdrawal.withdrawn_by IS 'Who withdrew it';
-
-COMMENT ON COLUMN withdrawal.withdrawn_at IS 'When that was recorded (UTC)';
-
-COMMENT ON COLUMN withdrawal.reason IS 'Why it was withdrawn';
-
-COMMENT ON COLUMN withdrawal.successor_run_id IS 'Run to be used instead';
-
-COMMENT ON COLUMN withdrawal.figures IS 'The figures that were published, and what holds instead, with their units';
-
 CREATE VIEW nightly AS
  SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
     run.workload,
@@ -1186,9 +1730,9 @@ CREATE VIEW nightly AS
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
      LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
      LEFT JOIN run_energy aligned ON (((aligned.run_id = run.run_id) AND (aligned.figure = 'aligned'::text) AND (aligned.subject = 'candidate'::text))))
-  WHERE (run.trigger <> 'import'::text);
+  WHERE ((run.trigger <> 'import'::text) AND (NOT run.candidate));
 
-COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
+COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts; candidates are in candidate_runs';
 
 COMMENT ON COLUMN nightly.night IS 'Date in UTC on which the run began';
 
@@ -1717,9 +2261,10 @@ CREATE VIEW round_trend AS
             max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_low_mj,
             max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_high_mj
            FROM round_energy
-          WHERE ((round_energy.run_id = round.run_id) AND (round_energy.arm = round.arm) AND (round_energy.round = round.round) AND (round_energy.subject = 'candidate'::text))) energy ON (true));
+          WHERE ((round_energy.run_id = round.run_id) AND (round_energy.arm = round.arm) AND (round_energy.round = round.round) AND (round_energy.subject = 'candidate'::text))) energy ON (true))
+  WHERE (NOT run.candidate);
 
-COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too: figures, intervals, idle power';
+COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too, but not of candidates: figures, intervals, idle power';
 
 COMMENT ON COLUMN round_trend.night IS 'Date in UTC on which the run began';
 
@@ -1924,7 +2469,11 @@ CREATE VIEW run_detail AS
           ORDER BY validation.case_name) AS cases_not_ok,
     run.rounds_valid,
     run.rounds_expected,
-    ARRAY( SELECT ((round.round || ': '::text) || round.reason_code)
+    ARRAY( SELECT (((
+                CASE
+                    WHEN (round.arm = 'comparison'::text) THEN 'comparison '::text
+                    ELSE ''::text
+                END || round.round) || ': '::text) || round.reason_code)
            FROM round
           WHERE ((round.run_id = run.run_id) AND (NOT round.valid))
           ORDER BY round.arm, round.round) AS invalid_rounds,
@@ -2076,7 +2625,14 @@ CREATE VIEW run_detail AS
            FROM check_result
           WHERE ((check_result.run_id = run.run_id) AND (check_result.step = 0) AND (EXISTS ( SELECT
                    FROM check_result later
-                  WHERE ((later.run_id = run.run_id) AND (later.check_name = check_result.check_name) AND (later.step > 0)))))) AS first_checks
+                  WHERE ((later.run_id = run.run_id) AND (later.check_name = check_result.check_name) AND (later.step > 0)))))) AS first_checks,
+    run.candidate,
+    run.candidate_origin,
+    run.pinned_variant,
+    run.pinned_ptx_sha256,
+    ( SELECT (to_jsonb(comparison.*) - 'run_id'::text)
+           FROM comparison
+          WHERE (comparison.run_id = run.run_id)) AS comparison
    FROM (((((run
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
@@ -2118,13 +2674,13 @@ COMMENT ON COLUMN run_detail.draws_validated IS 'Draws with a result';
 
 COMMENT ON COLUMN run_detail.draws_expected IS 'Draws asked for';
 
-COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case';
+COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case; pinned-: of the kernel held against, emulated-: on the emulator';
 
 COMMENT ON COLUMN run_detail.rounds_valid IS 'Rounds whose figures may be used';
 
 COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
 
-COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"';
+COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"; "comparison" before those in which two kernels took turns';
 
 COMMENT ON COLUMN run_detail.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
 
@@ -2250,6 +2806,16 @@ COMMENT ON COLUMN run_detail.confirmation_looks IS 'The figures of the first rou
 
 COMMENT ON COLUMN run_detail.first_checks IS 'Checks that judged again with confirmation rounds: what they said of the first rounds alone, by name; NULL: none did';
 
+COMMENT ON COLUMN run_detail.candidate IS 'Whether it tries a kernel that nights do not run: no night, and in no series';
+
+COMMENT ON COLUMN run_detail.candidate_origin IS 'Where the tried kernel comes from, as an object; NULL: not known, or no candidate';
+
+COMMENT ON COLUMN run_detail.pinned_variant IS 'Variant of the kernels that it was held against';
+
+COMMENT ON COLUMN run_detail.pinned_ptx_sha256 IS 'sha256 of the PTX that it was held against';
+
+COMMENT ON COLUMN run_detail.comparison IS 'What the comparison of the two found beside its checks, as an object: outcome, counted and modelled figures, differing predictions, trust in its energy; NULL: none made';
+
 ALTER TABLE source_state ALTER COLUMN source_state_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME source_state_source_state_id_seq
     START WITH 1
@@ -2337,7 +2903,7 @@ CREATE VIEW validation_history AS
      LEFT JOIN LATERAL ( SELECT (array_agg(latest.run_id))[1] AS run_id
            FROM ( SELECT before_1.run_id
                    FROM run before_1
-                  WHERE ((before_1.workload = run.workload) AND (before_1.device_id = run.device_id) AND (before_1.payload_id = run.payload_id) AND (ROW(before_1.started_at, before_1.run_id) < ROW(run.started_at, run.run_id)))
+                  WHERE ((before_1.workload = run.workload) AND (before_1.device_id = run.device_id) AND (before_1.payload_id = run.payload_id) AND (NOT before_1.candidate) AND (ROW(before_1.started_at, before_1.run_id) < ROW(run.started_at, run.run_id)))
                   ORDER BY before_1.started_at DESC, before_1.run_id DESC
                  LIMIT 1) latest) run_before ON (true))
      LEFT JOIN validation before ON (((before.run_id = run_before.run_id) AND (before.case_name = validation.case_name) AND (before.predictions_int32_sha256 IS NOT NULL))))
@@ -2347,11 +2913,12 @@ CREATE VIEW validation_history AS
                     earlier.run_id
                    FROM (run known
                      JOIN validation earlier ON (((earlier.run_id = known.run_id) AND (earlier.case_name = validation.case_name) AND (earlier.predictions_int32_sha256 IS NOT NULL))))
-                  WHERE ((before.run_id IS NULL) AND (known.workload = run.workload) AND (known.device_id = run.device_id) AND (known.payload_id = run.payload_id) AND (ROW(known.started_at, known.run_id) < ROW(run.started_at, run.run_id)))
+                  WHERE ((before.run_id IS NULL) AND (known.workload = run.workload) AND (known.device_id = run.device_id) AND (known.payload_id = run.payload_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(run.started_at, run.run_id)))
                   ORDER BY known.started_at DESC, known.run_id DESC
-                 LIMIT 1) latest) further_back ON (true));
+                 LIMIT 1) latest) further_back ON (true))
+  WHERE (NOT run.candidate);
 
-COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
+COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, but not of candidates, against the run before on the same device';
 
 COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';
 
@@ -2503,6 +3070,15 @@ ALTER TABLE ONLY baseline
 ALTER TABLE ONLY check_result
     ADD CONSTRAINT check_result_pk PRIMARY KEY (run_id, check_name, step);
 
+ALTER TABLE ONLY comparison_block
+    ADD CONSTRAINT comparison_block_pk PRIMARY KEY (run_id, round, block);
+
+ALTER TABLE ONLY comparison_difference
+    ADD CONSTRAINT comparison_difference_pk PRIMARY KEY (run_id, draw, index);
+
+ALTER TABLE ONLY comparison
+    ADD CONSTRAINT comparison_pk PRIMARY KEY (run_id);
+
 ALTER TABLE ONLY device
     ADD CONSTRAINT device_kind_uuid_name_key UNIQUE (kind, uuid, name);
 
@@ -2580,17 +3156,25 @@ CREATE UNIQUE INDEX baseline_current_key ON baseline USING btree (workload, payl
 
 CREATE INDEX round_invalid_idx ON round USING btree (run_id) WHERE (NOT valid);
 
+CREATE INDEX run_candidate_idx ON run USING btree (started_at) WHERE candidate;
+
 CREATE INDEX run_dag_run_id_idx ON run USING btree (dag_run_id);
 
 CREATE INDEX run_night_idx ON run USING btree ((((started_at AT TIME ZONE 'UTC'::text))::date));
 
 CREATE INDEX run_started_at_idx ON run USING btree (started_at);
 
-CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run USING btree (workload, device_id, started_at, run_id) INCLUDE (payload_id);
+CREATE INDEX run_workload_device_id_started_at_run_id_idx ON run USING btree (workload, device_id, started_at, run_id) INCLUDE (payload_id, candidate);
 
 CREATE INDEX telemetry_power_limit_idx ON telemetry USING btree (run_id) INCLUDE (power_limit_w) WHERE (moment = 'before'::text);
 
 CREATE TRIGGER baseline_is_not_withdrawn AFTER INSERT OR UPDATE ON baseline FOR EACH ROW EXECUTE FUNCTION baseline_is_not_withdrawn();
+
+CREATE TRIGGER comparison_block_is_history BEFORE INSERT OR DELETE OR UPDATE ON comparison_block FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER comparison_difference_is_history BEFORE INSERT OR DELETE OR UPDATE ON comparison_difference FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER comparison_is_history BEFORE INSERT OR DELETE OR UPDATE ON comparison FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
 CREATE TRIGGER round_energy_is_history BEFORE INSERT OR DELETE OR UPDATE ON round_energy FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
@@ -2643,6 +3227,15 @@ ALTER TABLE ONLY check_result
 
 ALTER TABLE ONLY check_result
     ADD CONSTRAINT check_result_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
+ALTER TABLE ONLY comparison_block
+    ADD CONSTRAINT comparison_block_run_id_fk FOREIGN KEY (run_id) REFERENCES comparison(run_id);
+
+ALTER TABLE ONLY comparison_difference
+    ADD CONSTRAINT comparison_difference_run_id_fk FOREIGN KEY (run_id) REFERENCES comparison(run_id);
+
+ALTER TABLE ONLY comparison
+    ADD CONSTRAINT comparison_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
 
 ALTER TABLE ONLY payload_draw
     ADD CONSTRAINT payload_draw_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);

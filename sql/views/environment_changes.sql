@@ -1,5 +1,6 @@
 -- One row a change since the previous run of the same workload and device. What that run does not know (it failed before
--- it came to it) is taken from the latest one that does, so that no change falls between two runs.
+-- it came to it) is taken from the latest one that does, so that no change falls between two runs. What a run tries that
+-- is no night changes nothing for the nights.
 CREATE OR REPLACE VIEW environment_changes AS
 SELECT
     (run.started_at AT TIME ZONE 'UTC')::date AS night,
@@ -34,7 +35,7 @@ CROSS JOIN LATERAL (
         earlier.environment_id,
         CASE WHEN run.source_state_id IS NOT NULL THEN COALESCE(earlier.source_state_id, (
             SELECT known.source_state_id FROM run AS known
-            WHERE known.workload = run.workload AND known.device_id = run.device_id
+            WHERE known.workload = run.workload AND known.device_id = run.device_id AND NOT known.candidate
                 AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
                 AND known.source_state_id IS NOT NULL
             ORDER BY known.started_at DESC, known.run_id DESC
@@ -42,7 +43,7 @@ CROSS JOIN LATERAL (
         )) END AS source_state_id,
         CASE WHEN run.payload_id IS NOT NULL THEN COALESCE(earlier.payload_id, (
             SELECT known.payload_id FROM run AS known
-            WHERE known.workload = run.workload AND known.device_id = run.device_id
+            WHERE known.workload = run.workload AND known.device_id = run.device_id AND NOT known.candidate
                 AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
                 AND known.payload_id IS NOT NULL
             ORDER BY known.started_at DESC, known.run_id DESC
@@ -52,7 +53,7 @@ CROSS JOIN LATERAL (
             earlier.kernel_variant || COALESCE(' ' || earlier.kernel_ptx_sha256, ''),
             (
                 SELECT known.kernel_variant || COALESCE(' ' || known.kernel_ptx_sha256, '') FROM run AS known
-                WHERE known.workload = run.workload AND known.device_id = run.device_id
+                WHERE known.workload = run.workload AND known.device_id = run.device_id AND NOT known.candidate
                     AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
                 AND known.kernel_variant IS NOT NULL
                 ORDER BY known.started_at DESC, known.run_id DESC
@@ -69,7 +70,7 @@ CROSS JOIN LATERAL (
                 FROM run AS known
                 JOIN telemetry AS known_telemetry
                     ON known_telemetry.run_id = known.run_id AND known_telemetry.moment = 'before'
-                WHERE known.workload = run.workload AND known.device_id = run.device_id
+                WHERE known.workload = run.workload AND known.device_id = run.device_id AND NOT known.candidate
                     AND (known.started_at, known.run_id) < (earlier.started_at, earlier.run_id)
                     AND known_telemetry.power_limit_w IS NOT NULL
                 ORDER BY known.started_at DESC, known.run_id DESC
@@ -77,7 +78,7 @@ CROSS JOIN LATERAL (
             )
         ) END AS power_limit_w
     FROM run AS earlier
-    WHERE earlier.workload = run.workload AND earlier.device_id = run.device_id
+    WHERE earlier.workload = run.workload AND earlier.device_id = run.device_id AND NOT earlier.candidate
         AND earlier.environment_id IS NOT NULL
         AND (earlier.started_at, earlier.run_id) < (run.started_at, run.run_id)
     ORDER BY earlier.started_at DESC, earlier.run_id DESC
@@ -119,9 +120,10 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'power_limit_w', previous.power_limit_w::text, telemetry.power_limit_w::text, NULL
     WHERE previous.power_limit_w <> telemetry.power_limit_w
-) AS change;
+) AS change
+WHERE NOT run.candidate;
 
-COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device';
+COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device, candidates apart';
 COMMENT ON COLUMN environment_changes.night IS 'Date in UTC on which the first run with the new value began';
 COMMENT ON COLUMN environment_changes.workload IS 'What was tested';
 COMMENT ON COLUMN environment_changes.device IS 'Model name of the device';

@@ -1,4 +1,5 @@
--- One row a night: runs of this system (imported records are not nights), newest first when ordered by started_at.
+-- One row a night: runs of this system (imported records are not nights, nor are runs that try a kernel), newest first
+-- when ordered by started_at.
 CREATE OR REPLACE VIEW nightly AS
 SELECT
     (run.started_at AT TIME ZONE 'UTC')::date AS night,
@@ -79,9 +80,9 @@ LEFT JOIN environment ON environment.environment_id = run.environment_id
 LEFT JOIN payload ON payload.payload_id = run.payload_id
 LEFT JOIN run_energy AS aligned
     ON aligned.run_id = run.run_id AND aligned.figure = 'aligned' AND aligned.subject = 'candidate'
-WHERE run.trigger <> 'import';
+WHERE run.trigger <> 'import' AND NOT run.candidate;
 
-COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts';
+COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts; candidates are in candidate_runs';
 COMMENT ON COLUMN nightly.night IS 'Date in UTC on which the run began';
 COMMENT ON COLUMN nightly.workload IS 'What was tested';
 COMMENT ON COLUMN nightly.device IS 'Model name of the device; NULL when none could be chosen';

@@ -77,9 +77,10 @@ LEFT JOIN LATERAL (
     FROM round_energy
     WHERE round_energy.run_id = round.run_id AND round_energy.arm = round.arm AND round_energy.round = round.round
         AND round_energy.subject = 'candidate'
-) AS energy ON TRUE;
+) AS energy ON TRUE
+WHERE NOT run.candidate;
 
-COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too: figures, intervals, idle power';
+COMMENT ON VIEW round_trend IS 'One row a measurement round of every run, imported ones too, but not of candidates: figures, intervals, idle power';
 COMMENT ON COLUMN round_trend.night IS 'Date in UTC on which the run began';
 COMMENT ON COLUMN round_trend.workload IS 'What was measured';
 COMMENT ON COLUMN round_trend.device IS 'Model name of the device';

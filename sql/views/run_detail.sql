@@ -30,7 +30,7 @@ SELECT
     run.rounds_valid,
     run.rounds_expected,
     ARRAY(
-        SELECT round.round || ': ' || round.reason_code
+        SELECT CASE WHEN round.arm = 'comparison' THEN 'comparison ' ELSE '' END || round.round || ': ' || round.reason_code
         FROM round
         WHERE round.run_id = run.run_id AND NOT round.valid
         ORDER BY round.arm, round.round
@@ -199,7 +199,14 @@ SELECT
                 SELECT FROM check_result AS later
                 WHERE later.run_id = run.run_id AND later.check_name = check_result.check_name AND later.step > 0
             )
-    ) AS first_checks
+    ) AS first_checks,
+    run.candidate,
+    run.candidate_origin,
+    run.pinned_variant,
+    run.pinned_ptx_sha256,
+    (
+        SELECT to_jsonb(comparison) - 'run_id' FROM comparison WHERE comparison.run_id = run.run_id
+    ) AS comparison
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
@@ -224,10 +231,10 @@ COMMENT ON COLUMN run_detail.reference_correct IS 'Frozen predictions equal to t
 COMMENT ON COLUMN run_detail.all_replays_equal_eager IS 'Whether every replay gave the predictions of the eager run';
 COMMENT ON COLUMN run_detail.draws_validated IS 'Draws with a result';
 COMMENT ON COLUMN run_detail.draws_expected IS 'Draws asked for';
-COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case';
+COMMENT ON COLUMN run_detail.cases_not_ok IS 'Draws that were not ok, by name of their case; pinned-: of the kernel held against, emulated-: on the emulator';
 COMMENT ON COLUMN run_detail.rounds_valid IS 'Rounds whose figures may be used';
 COMMENT ON COLUMN run_detail.rounds_expected IS 'Rounds asked for, and the confirmation rounds that were planned';
-COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"';
+COMMENT ON COLUMN run_detail.invalid_rounds IS 'Rounds that may not be used, as "round: word of the reason"; "comparison" before those in which two kernels took turns';
 COMMENT ON COLUMN run_detail.cuda_ms_median IS 'Median CUDA-event time a replay over valid rounds, ms';
 COMMENT ON COLUMN run_detail.wall_ms_median IS 'Median wall time a replay over valid rounds, ms';
 COMMENT ON COLUMN run_detail.gross_mj_median IS 'Median energy a replay with idle energy, mJ';
@@ -290,3 +297,8 @@ COMMENT ON COLUMN run_detail.confirmation_reason_code IS 'Word for what is to be
 COMMENT ON COLUMN run_detail.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
 COMMENT ON COLUMN run_detail.confirmation_looks IS 'The figures of the first rounds against the spread of their baselines, as an array of objects; NULL: nobody looked';
 COMMENT ON COLUMN run_detail.first_checks IS 'Checks that judged again with confirmation rounds: what they said of the first rounds alone, by name; NULL: none did';
+COMMENT ON COLUMN run_detail.candidate IS 'Whether it tries a kernel that nights do not run: no night, and in no series';
+COMMENT ON COLUMN run_detail.candidate_origin IS 'Where the tried kernel comes from, as an object; NULL: not known, or no candidate';
+COMMENT ON COLUMN run_detail.pinned_variant IS 'Variant of the kernels that it was held against';
+COMMENT ON COLUMN run_detail.pinned_ptx_sha256 IS 'sha256 of the PTX that it was held against';
+COMMENT ON COLUMN run_detail.comparison IS 'What the comparison of the two found beside its checks, as an object: outcome, counted and modelled figures, differing predictions, trust in its energy; NULL: none made';

@@ -51,7 +51,7 @@ LEFT JOIN LATERAL (
         SELECT before.run_id
         FROM run AS before
         WHERE before.workload = run.workload AND before.device_id = run.device_id
-            AND before.payload_id = run.payload_id
+            AND before.payload_id = run.payload_id AND NOT before.candidate
             AND (before.started_at, before.run_id) < (run.started_at, run.run_id)
         ORDER BY before.started_at DESC, before.run_id DESC
         LIMIT 1
@@ -70,14 +70,15 @@ LEFT JOIN LATERAL (
             AND earlier.predictions_int32_sha256 IS NOT NULL
         WHERE before.run_id IS NULL
             AND known.workload = run.workload AND known.device_id = run.device_id
-            AND known.payload_id = run.payload_id
+            AND known.payload_id = run.payload_id AND NOT known.candidate
             AND (known.started_at, known.run_id) < (run.started_at, run.run_id)
         ORDER BY known.started_at DESC, known.run_id DESC
         LIMIT 1
     ) AS latest
-) AS further_back ON TRUE;
+) AS further_back ON TRUE
+WHERE NOT run.candidate;
 
-COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, against the run before on the same device';
+COMMENT ON VIEW validation_history IS 'One row a draw a run, imported ones too, but not of candidates, against the run before on the same device';
 COMMENT ON COLUMN validation_history.night IS 'Date in UTC on which the run began';
 COMMENT ON COLUMN validation_history.workload IS 'What was tested';
 COMMENT ON COLUMN validation_history.device IS 'Model name of the device';

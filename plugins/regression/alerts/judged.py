@@ -34,7 +34,10 @@ class Check:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run with its verdict (None: it was never settled) and the last step of each of its checks."""
+    """A run with its verdict (None: it was never settled) and the last step of each of its checks.
+
+    ``candidate``: it tries a kernel that nights do not run.
+    """
 
     run_id: str
     dag_id: str
@@ -50,3 +53,4 @@ class JudgedRun:
     checks: Sequence[Check]
     label: str | None = None
     inject: str | None = None
+    candidate: bool = False

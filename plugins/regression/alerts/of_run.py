@@ -35,8 +35,11 @@ SCHEDULED = ("scheduled", "backfill")
 def signals_of(run: JudgedRun, airflow_url: str | None = None) -> list[Signal]:
     """The signals of a run, one for each metric at most. ``airflow_url`` is where Airflow's pages are, if known.
 
-    A rehearsal is called one in its headline, and so in the subject: nobody gets up for a made-up fault.
+    A run that tries a kernel gives none: whoever tries it is told by its comparison. A rehearsal is called one in its
+    headline, and so in the subject: nobody gets up for a made-up fault.
     """
+    if run.candidate:
+        return []
     found = [*_night(run), *_groups(run), *_environment(run)]
     link = texts.run_link(airflow_url, run.dag_id, run.dag_run_id)
     logs = [("logs", f"./nightly logs {run.dag_run_id}")]
@@ -46,6 +49,8 @@ def signals_of(run: JudgedRun, airflow_url: str | None = None) -> list[Signal]:
 
 def is_fine(run: JudgedRun, metric: str) -> bool:
     """Whether the run was judged by ``metric`` and found without fault: what an alert is resolved by."""
+    if run.candidate:
+        return False
     if metric == NIGHT:
         return run.trigger in SCHEDULED and run.verdict is not None and run.verdict not in BROKEN_NIGHT
     if metric == ENVIRONMENT:

@@ -42,9 +42,11 @@ def alert_of_run(
     airflow_url: str | None = None,
     otherwise: Sequence[Signal] = (),
 ) -> list[Raised]:
-    """Raise what a judged run shows; ``otherwise`` where it shows nothing, or is not stored."""
+    """Raise what a judged run shows; ``otherwise`` where it shows nothing, or is not stored. Nothing of a candidate."""
     with engine.connect() as connection:
         run = judged_run(connection, run_id_for(dag_id, dag_run_id))
+    if run and run.candidate:
+        return []
     signals = signals_of(run, airflow_url) if run else []
     return raise_alerts(engine, signals or otherwise, now, records=records)
 

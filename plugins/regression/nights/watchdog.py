@@ -97,7 +97,7 @@ def _stored(connection: Connection, watched: Watched, since: datetime) -> Iterat
     triggers = (*BY_PLAN, *([BY_HAND] if watched.by_hand else []))
     stored = connection.execute(
         select(run.dag_run_id, run.started_at, run.logical_date, run.verdict).where(
-            run.dag_id == watched.dag_id, run.trigger.in_(triggers), run.started_at >= since
+            run.dag_id == watched.dag_id, run.trigger.in_(triggers), run.started_at >= since, ~run.candidate
         )
     )
     for row in stored:
@@ -116,6 +116,8 @@ def _in_folders(watched: Watched, since: datetime) -> Iterator[Attempt]:
         request = _request(path)
         if request is None or request.get("trigger") not in (*BY_PLAN, *([BY_HAND] if watched.by_hand else [])):
             continue
+        if request.get("candidate") is not None or request.get("kernel_changed"):
+            continue  # it tries another kernel than the night's
         with suppress(BadInput, KeyError, TypeError, AttributeError):
             name, date = str(request["dag_run_id"]), request.get("logical_date")
             sign, part = _last_sign(path)

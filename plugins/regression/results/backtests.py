@@ -136,7 +136,7 @@ def _accepted(
     """Each acceptance of the keys of these series, with the one of the same key before it."""
     baseline, run, device = tables.baseline, tables.run, tables.device
     rows = connection.execute(
-        select(baseline, run.c.started_at, device.c.kind)
+        select(baseline, run.c.started_at, run.c.candidate, device.c.kind)
         .select_from(baseline.join(run, run.c.run_id == baseline.c.run_id))
         .join(device, device.c.device_id == baseline.c.device_id)
         .order_by(baseline.c.accepted_at, baseline.c.baseline_id)
@@ -157,10 +157,11 @@ def _metrics(row: Row[Any]) -> frozenset[str]:
 
 
 def _usual(accepted: tuple[SeriesKey, Row[Any]], before: Row[Any] | None) -> list[Usual]:
-    """The segment that an acceptance begins; with the acceptance where its run is older than that of the one before."""
+    """The segment that an acceptance begins, as ``series.segment_of`` has it."""
     key, row = accepted
     metrics = _metrics(row)
-    start = row.accepted_at if before is not None and before.started_at > row.started_at else row.started_at
+    late = row.candidate or (before is not None and before.started_at > row.started_at)
+    start = row.accepted_at if late else row.started_at
     return [Usual(start, row.accepted_at, key, metrics)] if metrics else []
 
 

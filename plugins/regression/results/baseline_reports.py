@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from gpu_tasks.records import BadInput
 from regression.results import tables
+from regression.results.history import of_the_run
 
 KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
 
@@ -138,21 +139,22 @@ def replaced_by(connection: Connection, baseline_id: int) -> BaselineRow | None:
 
 
 def rounds_of(connection: Connection, run_id: str) -> list[RoundRow]:
-    """Every round of a run, in order."""
+    """Every round of the run's own kernel, in order."""
     measured = tables.round_.c
     columns = [measured[field.name] for field in fields(RoundRow)]
     stored = connection.execute(
-        select(*columns).where(measured.run_id == run_id).order_by(measured.arm, measured.round)
+        select(*columns).where(measured.run_id == run_id, of_the_run()).order_by(measured.arm, measured.round)
     )
     return [RoundRow(*row) for row in stored]
 
 
 def draws_of(connection: Connection, run_id: str) -> list[DrawRow]:
-    """Every validated case of a run, in order."""
+    """Every validated draw of a run, in order; not those of a kernel that it was held against."""
     validation = tables.validation.c
     columns = [validation[field.name] for field in fields(DrawRow)]
     order = (validation.draw, validation.case_name)
-    stored = connection.execute(select(*columns).where(validation.run_id == run_id).order_by(*order))
+    wanted = (validation.run_id == run_id, validation.draw.is_not(None))
+    stored = connection.execute(select(*columns).where(*wanted).order_by(*order))
     return [DrawRow(*row) for row in stored]
 
 

@@ -66,12 +66,13 @@ def _fits(connection: Connection, run: Row[Any], baseline_id: int, *conditions: 
 
 
 def _newest_runs(connection: Connection) -> list[tuple[Row[Any], str]]:
-    """The newest run of each key, as ``history`` has it, with the name of its payload."""
+    """The newest run of each key that tries no kernel, as ``history`` has it, with the name of its payload."""
     run, environment, payload = tables.run, tables.environment, tables.payload
     key = (run.c.workload, run.c.payload_id, run.c.device_id, run.c.protocol, environment.c.environment_class)
     newest = connection.execute(
         select(run.c.dag_id, run.c.dag_run_id, payload.c.name)
         .select_from(run.join(environment).join(payload).join(tables.device))
+        .where(~run.c.candidate)
         .ext(distinct_on(*key))
         .order_by(*key, run.c.started_at.desc(), run.c.run_id)
     ).all()

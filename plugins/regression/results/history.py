@@ -22,6 +22,7 @@ from regression.detectors import (
 )
 from regression.detectors.window import worked
 from regression.results import tables
+from regression.results.candidate_columns import COMPARISON
 from regression.results.gates import gates_not_passed
 
 SIMULATED = "simulated"
@@ -50,6 +51,11 @@ def find_run(connection: Connection, dag_id: str, dag_run_id: str) -> Row[Any]:
     if found is None:
         raise BadInput("run_not_stored", f"{dag_id}/{dag_run_id}: no such run in the results database")
     return found
+
+
+def of_the_run() -> ColumnElement[bool]:
+    """Rounds of the kernel that the run is of, as every night has them: not those in which two kernels took turns."""
+    return tables.round_.c.arm != COMPARISON
 
 
 def rounds_expected(run: Row[Any], step: int) -> int:
@@ -215,7 +221,8 @@ def problem_of(row: Row[Any]) -> Problem | None:
 def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> tuple[RoundEnergy, ...]:
     measured, energy = tables.round_.c, tables.round_energy.c
     figures: dict[tuple[str, int], dict[str, float]] = {}
-    for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id, energy.subject != SHAM)):
+    wanted = (energy.run_id == run_id, energy.arm != COMPARISON, energy.subject != SHAM)
+    for row in connection.execute(select(tables.round_energy).where(*wanted)):
         name = row.figure if row.subject == SUBJECT else f"{row.figure} {row.subject}"
         figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(
@@ -223,7 +230,7 @@ def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> 
             *(measured.arm, measured.round, measured.valid, measured.adjusted_mj, measured.reason_code),
             *(measured.repeats, measured.wall_ms),
         )
-        .where(measured.run_id == run_id, measured.step <= last_step)
+        .where(measured.run_id == run_id, measured.step <= last_step, of_the_run())
         .order_by(measured.arm, measured.round)
     )
     return tuple(
@@ -254,7 +261,7 @@ def _states(connection: Connection, run_id: str) -> list[dict[str, Any]]:
     """States of the GPU before telemetry and before each valid round, as they were recorded."""
     telemetry, measured, state = tables.telemetry.c, tables.round_.c, "state_before"
     looks = select(telemetry.readings[state]).where(telemetry.run_id == run_id)
-    rounds = select(measured.counters[state]).where(measured.run_id == run_id, measured.valid)
+    rounds = select(measured.counters[state]).where(measured.run_id == run_id, measured.valid, of_the_run())
     return [found for found in connection.execute(union_all(looks, rounds)).scalars() if found is not None]
 
 

@@ -29,7 +29,7 @@ from gpu_tasks.records import (
     record_from_bytes,
     run_id_for,
 )
-from regression.results import energy_rows, rows, tables
+from regression.results import comparison_rows, energy_rows, rows, tables
 
 PARTS = (
     tables.validation,
@@ -40,6 +40,9 @@ PARTS = (
     tables.telemetry,
     tables.telemetry_trace,
     tables.telemetry_gate,
+    tables.comparison,
+    tables.comparison_block,
+    tables.comparison_difference,
 )
 """Tables with the parts of a run, in an order that every foreign key allows."""
 LIMITS = "54"  # class of PostgreSQL's codes for what is too long or too deep for it: it will be tomorrow, too
@@ -160,16 +163,20 @@ def store_run(connection: Connection, record: RunRecord, record_sha256: str) -> 
 
 def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
     """Rows of a run beside its own."""
-    run_id, rounds, telemetry = record.request.run_id, record.rounds, record.telemetry
+    run_id, telemetry, compared = record.request.run_id, record.telemetry, record.comparison
+    rounds = [*record.rounds, *(compared.rounds if compared else [])]
     return {
-        tables.validation: [rows.validation_row(run_id, validation) for validation in record.validations],
-        tables.round_: [rows.round_row(run_id, measured, record.confirmation_rounds) for measured in rounds],
+        tables.validation: rows.validation_rows(record),
+        tables.round_: rows.round_rows(record),
         tables.round_energy: [row for r in rounds for row in energy_rows.round_energy_rows(run_id, r)],
         tables.round_trace: [row for r in rounds for row in energy_rows.round_trace_rows(run_id, r)],
         tables.run_energy: energy_rows.run_energy_rows(record),
         tables.telemetry: [energy_rows.telemetry_row(run_id, part) for part in telemetry],
         tables.telemetry_trace: [row for part in telemetry for row in energy_rows.telemetry_trace_rows(run_id, part)],
         tables.telemetry_gate: [energy_rows.gate_row(run_id, gate) for gate in record.gates],
+        tables.comparison: [comparison_rows.comparison_row(run_id, compared)] if compared else [],
+        tables.comparison_block: comparison_rows.block_rows(run_id, compared) if compared else [],
+        tables.comparison_difference: comparison_rows.difference_rows(run_id, compared) if compared else [],
     }
 
 

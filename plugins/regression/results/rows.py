@@ -20,6 +20,8 @@ from gpu_tasks.records import (
     parse_utc,
 )
 from regression.results import energy_rows
+from regression.results.candidate_columns import EMULATED, PINNED
+from regression.results.comparison_rows import candidate_columns_of
 from regression.results.energy_rows import reason
 
 Row = dict[str, Any]
@@ -106,6 +108,7 @@ def run_row(record: RunRecord, record_sha256: str) -> Row:
         "inject": request.inject,
         "seed": request.seed,
         **_confirmation(record.confirmation),
+        **candidate_columns_of(record),
         "provenance": record.provenance,
         "record_sha256": record_sha256,
     }
@@ -119,12 +122,22 @@ def _confirmation(plan: ConfirmationRecord | None) -> Row:
     }
 
 
-def validation_row(run_id: str, validation: ValidationRecord) -> Row:
-    """Values of ``validation``."""
+def validation_rows(record: RunRecord) -> list[Row]:
+    """Values of ``validation``: the run's own, those of the kernel it was held against, and those of the emulator."""
+    run_id, compared = record.request.run_id, record.comparison
+    own = [validation_row(run_id, validation) for validation in record.validations]
+    if compared is None:
+        return own
+    others = ((PINNED, compared.pinned_validations), (EMULATED, compared.emulated))
+    return own + [validation_row(run_id, validation, what) for what, found in others for validation in found]
+
+
+def validation_row(run_id: str, validation: ValidationRecord, what: str = "") -> Row:
+    """Values of ``validation``; only the run's own kernel on its own device has the number of the draw."""
     return {
         "run_id": run_id,
-        "case_name": f"draw-{validation.draw:02d}",
-        "draw": validation.draw,
+        "case_name": f"{what}draw-{validation.draw:02d}",
+        "draw": None if what else validation.draw,
         "outcome": validation.outcome.value,
         **reason(validation.reason),
         "payload_sha256": validation.payload_sha256,
@@ -141,6 +154,13 @@ def validation_row(run_id: str, validation: ValidationRecord) -> Row:
         "duration_s": validation.duration_s,
         "created_at": parse_utc(validation.created_at),
     }
+
+
+def round_rows(record: RunRecord) -> list[Row]:
+    """Values of ``round``: the run's own rounds, and those in which two kernels took turns."""
+    run_id, compared = record.request.run_id, record.comparison
+    own = [round_row(run_id, measured, record.confirmation_rounds) for measured in record.rounds]
+    return own + [round_row(run_id, measured) for measured in (compared.rounds if compared else [])]
 
 
 def round_row(run_id: str, measured: RoundRecord, confirmation_rounds: Collection[int] = ()) -> Row:

@@ -2,11 +2,11 @@
 
 A key is what figures must share to be compared: workload, device, payload, protocol and class of environment. The
 kernel is not part of it: its change is to be seen. A simulated device's figures come from its model, whatever versions
-it is run with. Left out are runs that were withdrawn (for energies also those whose energy was), runs with injected
-effects unless the run under judgement has some itself, and runs by hand of a variant that was asked for by name, unless
-it is one of them that is judged: that one is held against its own variant. So are runs of another number of replays by
-request: what a figure reads too little depends on how long a round works. Figures whose energy nothing vouches for are
-there and not valid.
+it is run with. Left out are runs that were withdrawn (for energies also those whose energy was), runs that try a kernel
+which nights do not run, runs with injected effects unless the run under judgement has some itself, and runs by hand of
+a variant that was asked for by name, unless it is one of them that is judged: that one is held against its own variant.
+So are runs of another number of replays by request: what a figure reads too little depends on how long a round works.
+Figures whose energy nothing vouches for are there and not valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, literal
 from regression.detectors.long_term import ADJUSTED, CUDA, ENERGY, GROSS, WALL, HistoryMetric
 from regression.detectors.series import Figure, Series, SeriesKey
 from regression.results import tables
-from regression.results.history import SIMULATED
+from regression.results.history import SIMULATED, of_the_run
 
 VOUCHED_FOR = "verified"
 MANUAL = "manual"
@@ -74,13 +74,17 @@ def key_of(run: Row[Any]) -> HistoryKey | None:
 
 
 def stored_keys(connection: Connection) -> list[HistoryKey]:
-    """Every key there are runs of, in a fixed order."""
+    """Every key there are nights of, in a fixed order."""
     run, device, environment, payload = tables.run, tables.device, tables.environment, tables.payload
     versions = case((device.c.kind == SIMULATED, null()), else_=environment.c.environment_class)
     key = (run.c.workload, run.c.device_id, run.c.payload_id, run.c.protocol, versions)
     names = (device.c.uuid, device.c.name, payload.c.manifest_sha256)
     found = connection.execute(
-        select(*key, *names).select_from(run.join(device).join(environment).join(payload)).distinct().order_by(*key)
+        select(*key, *names)
+        .select_from(run.join(device).join(environment).join(payload))
+        .where(~run.c.candidate)
+        .distinct()
+        .order_by(*key)
     )
     return [HistoryKey(*row) for row in found]
 
@@ -89,10 +93,16 @@ def segment_of(connection: Connection, key: HistoryKey, metric: HistoryMetric) -
     """The segment of a key that is current.
 
     It begins with the run that was accepted; with its acceptance where that run is older than one it took the place
-    of: what lies between the two may be another level.
+    of, or tried a kernel that nights did not run yet: what lies between the two may be another level.
     """
     baseline, run = tables.baseline, tables.run
-    columns = (baseline.c.baseline_id, baseline.c.run_id, baseline.c.accepted_at, baseline.c.retired_at)
+    columns = (
+        baseline.c.baseline_id,
+        baseline.c.run_id,
+        baseline.c.accepted_at,
+        baseline.c.retired_at,
+        run.c.candidate,
+    )
     rows = connection.execute(
         select(*columns, baseline.c.energy_trust, run.c.started_at)
         .select_from(baseline.join(run, run.c.run_id == baseline.c.run_id))
@@ -106,7 +116,7 @@ def segment_of(connection: Connection, key: HistoryKey, metric: HistoryMetric) -
     if current is None:
         return ALL
     newer = any(r.started_at > current.started_at for r in rows if r.accepted_at < current.accepted_at)
-    since = current.accepted_at if newer else current.started_at
+    since = current.accepted_at if newer or current.candidate else current.started_at
     return Segment(current.baseline_id, current.run_id, since, frozenset({VOUCHED_FOR, current.energy_trust}))
 
 
@@ -126,6 +136,7 @@ def series_of(
     valid = stored.c.energy_trust.in_(sorted(segment.trusts)) if metric.group == ENERGY else literal(True)
     wanted = and_(
         ~_withdrawn(metric),
+        ~stored.c.candidate,
         true() if run is not None and run.inject else stored.c.inject.is_(None),
         _same_kernels(run),
         _same_replays(run),
@@ -185,7 +196,7 @@ def _figure(metric: HistoryMetric) -> ColumnElement[float]:
     idle_w = (measured.idle_before_w + measured.idle_after_w) / 2
     return (
         select(func.percentile_cont(0.5).within_group(idle_w))
-        .where(measured.run_id == tables.run.c.run_id, measured.valid)
+        .where(measured.run_id == tables.run.c.run_id, measured.valid, of_the_run())
         .scalar_subquery()
     )
 
@@ -194,7 +205,7 @@ def _repeats(connection: Connection, run: Row[Any]) -> int | None:
     """Replays in the shortest valid window of a run."""
     measured = tables.round_.c
     return connection.execute(
-        select(func.min(measured.repeats)).where(measured.run_id == run.run_id, measured.valid)
+        select(func.min(measured.repeats)).where(measured.run_id == run.run_id, measured.valid, of_the_run())
     ).scalar()
 
 

@@ -24,6 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 from gpu_tasks.records import STORED_PROTOCOLS
 from regression.results.alert_tables import alert, alert_event
+from regression.results.candidate_columns import candidate_columns
 from regression.results.columns import (
     BASELINE_KEY_OF_RUN,
     DOUBLE,
@@ -46,6 +47,7 @@ from regression.results.columns import (
     together,
 )
 from regression.results.common_tables import device, environment, payload, payload_draw, source_state
+from regression.results.comparison_tables import comparison, comparison_block, comparison_difference
 from regression.results.confirmation_columns import CONFIRMATION, confirmation_columns
 from regression.results.energy_tables import (
     round_energy,
@@ -113,6 +115,7 @@ run = Table(
     optional("inject", Text, "Effects that the simulated device was told to show; NULL: none"),
     optional("seed", BigInteger, "Seed of what was random in the measurement; NULL where the request has none"),
     *confirmation_columns(),
+    *candidate_columns(),
     required("provenance", JSONB, "Where the record comes from, when not from a run of this system"),
     optional("verdict", Text, "Verdict of the run; NULL until it was judged"),
     optional("exit_code", SmallInteger, "Exit status that goes with the verdict: 0 to 5"),
@@ -121,9 +124,10 @@ run = Table(
     UniqueConstraint("dag_id", "dag_run_id"),
     UniqueConstraint("run_id", *BASELINE_KEY_OF_RUN, name="run_baseline_key"),
     # The run before, for every view that looks back; it counts only where its payload is the same.
-    Index(None, "workload", "device_id", "started_at", "run_id", postgresql_include=["payload_id"]),
+    Index(None, "workload", "device_id", "started_at", "run_id", postgresql_include=["payload_id", "candidate"]),
     Index(None, "started_at"),
     Index(None, "dag_run_id"),
+    Index("run_candidate_idx", "started_at", postgresql_where=text("candidate")),
     Index("run_night_idx", text("((started_at AT TIME ZONE 'UTC')::date)")),
     one_of("trigger", TRIGGERS),
     one_of("outcome", OUTCOMES),
@@ -273,6 +277,9 @@ __all__ = [
     "alert_event",
     "baseline",
     "check_result",
+    "comparison",
+    "comparison_block",
+    "comparison_difference",
     "device",
     "environment",
     "metadata",

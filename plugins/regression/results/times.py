@@ -15,6 +15,7 @@ from regression.results.history import (
     closest_of_device_kind,
     conditions_of,
     name_of,
+    of_the_run,
     problem_of,
     rounds_expected,
     run_by_id,
@@ -78,7 +79,7 @@ def _rounds(connection: Connection, run_id: str, last_step: int | None = None) -
     wanted = true() if last_step is None else measured.step <= last_step
     stored = connection.execute(
         select(measured.round, measured.valid, measured.cuda_ms, measured.repeats, measured.reason_code)
-        .where(measured.run_id == run_id, wanted)
+        .where(measured.run_id == run_id, wanted, of_the_run())
         .order_by(measured.arm, measured.round)
     )
     return tuple(RoundTime(row.round, row.valid, row.cuda_ms, row.repeats, row.reason_code) for row in stored)

@@ -10,6 +10,7 @@ from regression.results.baselines import accept_baseline
 from regression.results.loading import load_run
 from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
+from tests.integration.regression.example_comparisons import DIFFERING, candidate_run, comparison
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_records import sha256_of
 
@@ -33,8 +34,9 @@ STATEMENTS = (
 
 
 def fill(database: Database) -> None:
-    """A run that is a baseline, one whose energy was withdrawn, one of which a gate failed, and an alert."""
+    """A run that is a baseline, one whose energy was withdrawn, one of which a gate failed, a candidate, an alert."""
     records = energy_run("manual__1"), energy_run("withdrawn"), energy_run("failed", failed=["sham_window"])
+    records += (candidate_run("tried", comparison(differing=list(DIFFERING), differing_total=1)),)
     for record in records:
         load_run(database.writer, record, sha256_of(record))
     first, second = records[0].request.run_id, records[1].request.run_id

@@ -69,7 +69,9 @@ ONE_RUN = {
     **{"run": 1, "validation": 11, "round": 7, "device": 1, "environment": 1, "source_state": 1},
     **{"payload": 1, "payload_draw": 11},
     **dict.fromkeys(("round_energy", "round_trace", "run_energy", "telemetry", "telemetry_gate", "telemetry_trace"), 0),
-    **dict.fromkeys(("withdrawal", "alert", "alert_event"), 0),
+    **dict.fromkeys(
+        ("comparison", "comparison_block", "comparison_difference", "withdrawal", "alert", "alert_event"), 0
+    ),
 }
 
 

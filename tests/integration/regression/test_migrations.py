@@ -98,8 +98,10 @@ def test_back_with_rows_in_every_table_is_exactly_the_older_schema(roles: Databa
     assert schema(roles) == older
     kept = rows(roles, "SELECT dag_run_id, energy_trust, adjusted_mj_median FROM run ORDER BY dag_run_id")
     trust = "unverified" if version == "0001" else "failed"  # of the nearest word that the version has
-    assert kept == [("failed", trust, 0.6), ("manual__1", "verified", 0.6), ("withdrawn", "verified", 0.6)]
-    assert rows(roles, "SELECT count(*) FROM round") == [(21,)]
+    nights = [("failed", trust, 0.6), ("manual__1", "verified", 0.6), ("withdrawn", "verified", 0.6)]
+    assert kept == sorted([*nights, ("tried", "verified", 0.54)])
+    assert rows(roles, "SELECT DISTINCT arm, count(*) FROM round GROUP BY arm, run_id") == [("candidate", 7)]
+    assert rows(roles, "SELECT count(*) FROM validation") == [(44,)], "none of the kernel that it was held against"
     assert rows(roles, "SELECT for_energy, reason FROM baseline") == [(True, "for the test")]
 
 
@@ -115,6 +117,26 @@ def test_forth_and_back_leaves_every_row_of_the_older_version_as_it_was(roles: D
     assert {name: len(newest[name]) for name in before} == {name: len(found) for name, found in before.items()}
     migrate.downgrade(roles.owner, version)
     assert contents(roles) == before
+
+
+def test_runs_of_before_are_nights_and_what_was_tried_is_known_again(roles: Database) -> None:
+    """From the request, which every version keeps; what was seen of the other kernel is in the record file alone."""
+    migrate.upgrade(roles.owner)
+    fill(roles)
+    migrate.downgrade(roles.owner, "0006")
+    migrate.upgrade(roles.owner)
+    assert rows(roles, "SELECT dag_run_id FROM run WHERE candidate") == [("tried",)]
+    assert rows(roles, "SELECT spec, origin, pinned_variant, adjusted_mj_median, blocks FROM candidate_runs") == [
+        ("kernels/original.py", None, None, 0.54, 0)
+    ]
+    assert rows(roles, "SELECT count(*) FROM nightly") == [(3,)]
+    plain = "params - 'candidate' - 'kernel_changed'"  # as requests were before there was either
+    for params in (plain, f'{plain} || \'{{"candidate": null, "kernel_changed": false}}\''):
+        migrate.downgrade(roles.owner, "0006")
+        with roles.owner.begin() as connection:
+            connection.exec_driver_sql(f"UPDATE run SET params = {params}", execution_options={"no_parameters": True})
+        migrate.upgrade(roles.owner)
+        assert rows(roles, "SELECT DISTINCT candidate FROM run") == [(False,)]
 
 
 def test_nothing_is_left_at_the_base_and_all_comes_again(roles: Database) -> None:

@@ -14,7 +14,7 @@ from regression.results.loading import load_run
 from regression.results.outcome import settle_verdict
 from regression.results.roles import READER_SETTINGS, ensure_roles
 from tests.integration.regression.databases import PASSWORDS, Database
-from tests.integration.regression.example_energy import energy_run
+from tests.integration.regression.example_comparisons import DAG, DIFFERING, candidate_run, comparison
 from tests.integration.regression.example_records import run_record, sha256_of
 
 WRITER = {
@@ -29,6 +29,7 @@ WRITER = {
     **dict.fromkeys(("device", "environment", "source_state", "payload", "payload_draw"), "SELECT INSERT"),
     **dict.fromkeys(("validation", "round", "round_energy", "round_trace"), "SELECT INSERT DELETE"),
     **dict.fromkeys(("run_energy", "telemetry", "telemetry_trace", "telemetry_gate"), "SELECT INSERT DELETE"),
+    **dict.fromkeys(("comparison", "comparison_block", "comparison_difference"), "SELECT INSERT DELETE"),
 }
 ORDER = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCA", "REFERE", "TRIGGE")
 PRIVILEGES = """
@@ -213,10 +214,12 @@ def test_the_writer_neither_changes_the_schema_nor_deletes_what_is_kept_for_ever
 
 def test_a_judged_run_is_history_for_the_writer(database: Database) -> None:
     parts = ("validation", "round", "round_energy", "run_energy", "telemetry", "telemetry_gate")
-    load_run(database.writer, energy_run(), sha256_of(energy_run()))
+    parts += ("comparison", "comparison_block", "comparison_difference")
+    record = candidate_run(compared=comparison(differing=list(DIFFERING), differing_total=1))
+    load_run(database.writer, record, sha256_of(record))
     before = everything(database)
     with database.writer.begin() as connection:
-        settle_verdict(connection, "nightly_qda", "energy__1", ())
+        settle_verdict(connection, DAG, "tried__1", ())
     judged = everything(database)
     assert judged.pop("run") != before.pop("run")
     assert judged == before
@@ -245,6 +248,7 @@ def test_a_run_that_the_infrastructure_failed_may_be_replaced(database: Database
 def everything(database: Database) -> dict[str, list[Any]]:
     """Every row of a run, by table."""
     names = ("run", "validation", "round", "round_energy", "run_energy", "telemetry", "telemetry_gate")
+    names += ("comparison", "comparison_block", "comparison_difference")
     with database.admin.connect() as connection:
         return {
             name: connection.execute(text(f"SELECT {name}::text FROM {name} ORDER BY 1")).scalars().all()
