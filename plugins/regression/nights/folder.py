@@ -49,6 +49,11 @@ class Night:
         return self.folder / "confirmation.json"
 
     @property
+    def comparison_file(self) -> Path:
+        """How a candidate did."""
+        return self.folder / "comparison.json"
+
+    @property
     def run_file(self) -> Path:
         """The record of the whole run."""
         return self.folder / "run.json"
@@ -101,7 +106,7 @@ class Night:
     @cached_property
     def comparison(self) -> ComparisonRecord:
         """How the candidate did; without figures where it could not be told."""
-        return read_record(self.folder / "comparison.json", ComparisonRecord)
+        return read_record(self.comparison_file, ComparisonRecord)
 
     @property
     def protocol(self) -> str:

@@ -170,10 +170,23 @@ def report(context: Mapping[str, Any], loaded: Mapping[str, Any] | None, expecte
         except DBAPIError as error:
             message = f"the results database is away, the run is not judged; its record is kept ({error.orig})"
             raise InfrastructureFailure("results_unavailable", " ".join(message.split())) from error
-    for line in verdict_table(verdict).splitlines():
+        told = [*_compared(night), *verdict_table(verdict).splitlines()]
+    for line in told:
         log.info("%s", line)
     write_text_atomically(json.dumps(verdict.as_json()) + "\n", night.verdict_file)
     return verdict.as_json()
+
+
+def _compared(night: Night) -> list[str]:
+    """The table of the two kernels, where two were compared."""
+    if not night.comparison_file.exists():
+        return []
+    from regression.nights.comparing import comparison_table, verdicts_of
+
+    record = run_record_of(night)
+    if record.comparison is None:
+        return []
+    return [*comparison_table(record.comparison, verdicts_of(record.comparison, record.validations)).splitlines(), ""]
 
 
 def require_fine(verdict: Mapping[str, Any]) -> None:

@@ -147,6 +147,15 @@ def test_every_program_gets_its_own_kind_of_failure_record(
         assert {name: str(getattr(left, name)) for name in expected} == expected
 
 
+def test_options_without_a_value_are_flags_or_left_out(folder: Path) -> None:
+    body = "Path('words').write_text(' '.join(sys.argv[1:])); record('ok')"
+    options = {"subject": "sources", "allow-kernels": True, "races": False, "variant": "", "seed": "0"}
+    run(operator(folder, body, options=options))
+    assert (
+        folder / "words"
+    ).read_text() == f"verify --subject sources --allow-kernels --seed 0 --out {folder}/out.json"
+
+
 def test_a_record_of_an_earlier_try_is_not_taken_for_this_one(folder: Path) -> None:
     run(operator(folder, "record('ok')"))
     with pytest.raises(AirflowException):
