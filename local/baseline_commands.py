@@ -35,7 +35,7 @@ def command_baseline(home: Home, arguments: argparse.Namespace) -> int:
 
 def command_withdraw(home: Home, arguments: argparse.Namespace) -> int:
     """Withdraw a run, and say which baseline ended with it."""
-    with told_in_one_line(), _engine(home, arguments, "writer") as engine:
+    with told_in_one_line(), results_engine(home, arguments, "writer") as engine:
         with engine.connect() as connection:
             run_id = find_run(connection, arguments.run).run_id
             successor = find_run(connection, arguments.successor).run_id if arguments.successor else None
@@ -60,7 +60,7 @@ def command_withdraw(home: Home, arguments: argparse.Namespace) -> int:
 
 
 def _list(home: Home, arguments: argparse.Namespace) -> None:
-    with _engine(home, arguments, "reader") as engine, engine.connect() as connection:
+    with results_engine(home, arguments, "reader") as engine, engine.connect() as connection:
         rows = reports.baselines(connection, ended=arguments.all, workload=arguments.workload)
     if arguments.json:
         print(json.dumps([row.as_json() for row in rows]))
@@ -69,7 +69,7 @@ def _list(home: Home, arguments: argparse.Namespace) -> None:
 
 
 def _show(home: Home, arguments: argparse.Namespace) -> None:
-    with _engine(home, arguments, "reader") as engine, engine.connect() as connection:
+    with results_engine(home, arguments, "reader") as engine, engine.connect() as connection:
         run_id = find_run(connection, arguments.run).run_id
         row = reports.baselines_of_run(connection, run_id)[-1]
         lines = texts.shown(
@@ -84,7 +84,7 @@ def _show(home: Home, arguments: argparse.Namespace) -> None:
 
 
 def _accept(home: Home, arguments: argparse.Namespace) -> None:
-    with _engine(home, arguments, "writer") as engine:
+    with results_engine(home, arguments, "writer") as engine:
         with engine.connect() as connection:
             run = _run(connection, find_run(connection, arguments.run).run_id)
         baseline_id = accept_baseline(
@@ -97,15 +97,19 @@ def _accept(home: Home, arguments: argparse.Namespace) -> None:
             for_energy=for_energy(run, arguments),
             records=home.records,
         )
-        with engine.connect() as connection:
-            accepted = reports.baseline_by_id(connection, baseline_id)
-            lines = texts.accepted(
-                accepted,
-                replaced=reports.replaced_by(connection, baseline_id),
-                compared=_with(compared(connection), baseline_id),
-                alerts=_open_alerts(connection, run),
-            )
+        lines = told_accepted(engine, run.run_id, baseline_id)
     print("\n".join(lines))
+
+
+def told_accepted(engine: Engine, run_id: str, baseline_id: int) -> list[str]:
+    """What an acceptance did, for whoever made it."""
+    with engine.connect() as connection:
+        return texts.accepted(
+            reports.baseline_by_id(connection, baseline_id),
+            replaced=reports.replaced_by(connection, baseline_id),
+            compared=_with(compared(connection), baseline_id),
+            alerts=_open_alerts(connection, _run(connection, run_id)),
+        )
 
 
 def for_energy(run: Row[Any], arguments: argparse.Namespace) -> bool | None:
@@ -129,7 +133,7 @@ def for_energy(run: Row[Any], arguments: argparse.Namespace) -> bool | None:
 
 
 def _retire(home: Home, arguments: argparse.Namespace) -> None:
-    with _engine(home, arguments, "writer") as engine:
+    with results_engine(home, arguments, "writer") as engine:
         with engine.connect() as connection:
             run_id = find_run(connection, arguments.run).run_id
             current = [row for row in _of_run(connection, run_id) if row.retired_at is None]
@@ -167,7 +171,7 @@ def _open_alerts(connection: Connection, run: Row[Any]) -> dict[int, str]:
 
 
 @contextmanager
-def _engine(home: Home, arguments: argparse.Namespace, role: str) -> Iterator[Engine]:
+def results_engine(home: Home, arguments: argparse.Namespace, role: str) -> Iterator[Engine]:
     """Engine of the results database in that role, whose failures are told in one line."""
     with (
         hold(home, arguments.dsn, need_airflow=False) as held,

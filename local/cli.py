@@ -12,11 +12,14 @@ import os
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from gpu_tasks.records import DEVICE_KINDS, Outcome
-from local import environments
+from local import environments, programs
 from local.alert_arguments import add_alert_commands
+from local.comparing_arguments import add_comparing_commands
 from local.errors import LauncherError
 from local.judging_arguments import add_judging_commands
 from local.paths import ROOT, Home, default_home
@@ -24,6 +27,7 @@ from local.record_arguments import add_record_commands, add_upkeep_commands
 from local.testing import SUITES
 
 DEVICES = ("auto", *DEVICE_KINDS)
+OF_THEIR_OWN = {name: f"{name}_command" for name in ("try", "promote", "bisect", "changed")}
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 _EPILOG = """\
@@ -94,6 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="rows as CSV with a header")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="rows as a JSON array of objects")
     sql.set_defaults(form="table")
+    add_comparing_commands(commands, server)
     add_judging_commands(commands, server)
     add_alert_commands(commands, server)
     add_record_commands(commands, server)
@@ -121,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the program runs
     if os.geteuid() == 0:
         os.umask(0o022)  # what root makes, PostgreSQL's user must pass through; what is secret is closed by itself
-    as_json = words[:1] == ["run"] and "--json" in words
+    as_json = words[:1] in (["run"], ["try"]) and "--json" in words
     try:
         home = Home(default_home())
         if words[:1] == ["task"]:  # everything behind it, --help too, is the program's
@@ -175,10 +180,17 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
     if not _inside_scheduler(home):
         environments.ensure(home, "scheduler", environments.of_gpu_tasks())
         _continue_in_scheduler(home, argv)
-    from local import commands
+    return action_of(arguments.command)(home, arguments)
 
-    action = getattr(commands, f"command_{arguments.command}")
-    return int(action(home, arguments))
+
+def action_of(command: str) -> Callable[[Home, argparse.Namespace], int]:
+    """What carries out a command that needs the scheduler's environment.
+
+    Some are in modules of their own: what the others import takes as long as a first look at a kernel.
+    """
+    module = import_module(f"local.{OF_THEIR_OWN.get(command, 'commands')}")
+    action: Callable[[Home, argparse.Namespace], int] = getattr(module, f"command_{command}")
+    return action
 
 
 def _pin(home: Home, *, explain: bool) -> int:
@@ -196,10 +208,8 @@ def _pin(home: Home, *, explain: bool) -> int:
 def _gpu_program(home: Home, arguments: list[str]) -> int:
     environments.ensure(home, environments.of_gpu_tasks())
     interpreter = environments.python(home, environments.of_gpu_tasks())
-    os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in
     os.environ["GPU_TASKS_PROGRAM"] = "nightly task"  # what usage calls it
-    os.environ.setdefault("NIGHTLY_PAYLOADS", str(home.payloads))
-    os.environ.setdefault("NIGHTLY_ENVIRONMENTS", str(home.environments))
+    os.environ.update(programs.environment(home))
     os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from datetime import UTC, datetime
-from types import FrameType
 
 from gpu_tasks.records import Outcome
 from local import airflow, alert_channels, query, runs, stack
-from local.alert_commands import alerts_of, command_alerts
+from local.alert_commands import command_alerts
 from local.backtest_command import command_backtest
 from local.baseline_commands import command_baseline, command_withdraw
+from local.conclusions import concluded
 from local.errors import LauncherError, Usage
 from local.locks import exclusive
 from local.logs import show_logs
 from local.paths import Home
+from local.people import said
+from local.processes import terminable
 from local.questions import asked
 from local.record_commands import command_export, command_import, command_rebuild
 from local.schema import command_schema
@@ -34,7 +35,6 @@ from local.watch_commands import (
     nights_in_short,
 )
 from regression.nights.schedule import planned_now, stopped_now
-from regression.nights.table import verdict_table
 
 __all__ = [
     "command_alerts",
@@ -68,27 +68,17 @@ def command_run(home: Home, arguments: argparse.Namespace) -> int:
     home.create()
     with (
         exclusive(home.locks / "run", "another `nightly run`"),
-        _terminable(),
+        terminable(),
         hold(home, arguments.dsn, need_airflow=True) as held,
     ):
-        run_id = runs.queue(held, params, prefix=runs.RUN_PREFIX)
-        print(f"run {run_id}", file=sys.stderr)
-        state = runs.follow(held, run_id, lambda line: print(line, file=sys.stderr, flush=True))
-        result = runs.verdict(held, run_id)
-        failed = runs.failed_tasks(held, run_id)
-        alerts = alerts_of(held, result.run_id)
-    print("\n" + verdict_table(result), file=sys.stderr)
-    if not result.checks:
-        print(f"failed: {', '.join(failed) or 'no task'}", file=sys.stderr)
-    for line in alerts:
-        print(line, file=sys.stderr)
+        run_id, state = runs.carry_out(held, runs.NIGHT, params, said)
+        ended = concluded(held, runs.NIGHT, run_id, state)
+    print("\n" + "\n".join(ended.lines()), file=sys.stderr)
     print(f'query:   ./nightly sql "{NARROW}"', file=sys.stderr)
-    print(f"logs:    {_where(run_id)}", file=sys.stderr)
+    print(ended.logs(), file=sys.stderr)
     if arguments.json:
-        print(json.dumps(result.as_json()))
-    if state != "success" and result.exit_code == 0:
-        raise LauncherError(f"the verdict is fine, but the DAG run ended as {state}: {', '.join(failed)} failed")
-    return result.exit_code
+        print(json.dumps(ended.result.as_json()))
+    return ended.exit_code()
 
 
 def command_up(home: Home, arguments: argparse.Namespace) -> int:
@@ -99,8 +89,8 @@ def command_up(home: Home, arguments: argparse.Namespace) -> int:
     with hold(home, arguments.dsn, need_airflow=True, keep=True, night=(schedule, zone)) as held:
         planned_now(home.schedule, schedule, zone, deadline, datetime.now(UTC))
         client = held.airflow()
-        runs.make_available(client)
-        runs.make_available(client, runs.WATCHDOG)
+        for dag_id in runs.DAGS:
+            runs.make_available(client, dag_id)
         password = load(home.secrets).airflow_admin
     print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
     print(f"night:    {schedule} ({zone})")
@@ -115,9 +105,9 @@ def command_down(home: Home, arguments: argparse.Namespace) -> int:
     if not arguments.force:
         with exclusive(home.locks / "run", "a `nightly run` (end it with Ctrl-C, or use --force)"):
             state = running.state()
-            unfinished = running.airflow().unfinished_runs(runs.DAG_ID) if state and state.airflow_ready else []
+            unfinished = runs.unfinished(running.airflow()) if state and state.airflow_ready else []
         if unfinished:
-            raise LauncherError(f"run {unfinished[0]['dag_run_id']} is in progress; wait for it, or use --force")
+            raise LauncherError(f"run {unfinished[0]} is in progress; wait for it, or use --force")
     stopped_now(home.schedule, datetime.now(UTC))
     print("stopped" if stack.stop(home) else "nothing was running")
     return Outcome.OK.exit_code
@@ -152,7 +142,7 @@ def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
     if running is None or not running.airflow_ready:
         raise Usage("trigger: expected a running stack, found none; `./nightly up` first, or use `./nightly run`")
     with hold(home, arguments.dsn, need_airflow=True) as held:
-        print(runs.queue(held, params, prefix="manual__"))
+        print(runs.queue(held, runs.NIGHT, params))
     return Outcome.OK.exit_code
 
 
@@ -168,20 +158,3 @@ def command_sql(home: Home, arguments: argparse.Namespace) -> int:
         if arguments.query is None:
             return query.psql(reader, [])
         return query.run(reader, arguments.query, arguments.form)
-
-
-def _where(run_id: str) -> str:
-    return f"./nightly logs {run_id}"
-
-
-class _terminable:
-    """SIGTERM ends the command the way Ctrl-C does, so that what was started is stopped and unlocked."""
-
-    def __enter__(self) -> None:
-        self._previous = signal.signal(signal.SIGTERM, self._interrupt)
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self._previous)
-
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt

@@ -6,12 +6,28 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 MARKER = "NIGHTLY_STACK"
 _PR_SET_PDEATHSIG = 1
 _SESSIONS = "sessions"
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends the command the way Ctrl-C does, so that what was started is stopped and unlocked."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def die_with_parent(sent: signal.Signals) -> Callable[[], None]:

@@ -60,21 +60,31 @@ class Airflow:
         if answer.status_code != 200:
             raise Usage(f"the run was refused: {_detail(answer)}")
 
-    def run_state(self, dag_id: str, run_id: str) -> str:
-        """queued, running, success or failed."""
-        answer = self._request("GET", f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}")
-        return cast(str, answer.json()["state"])
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        """queued, running, success or failed; None where there is no such run."""
+        answer = self._request("GET", f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}", accept=(200, 404))
+        return cast(str, answer.json()["state"]) if answer.status_code == 200 else None
 
     def unfinished_runs(self, dag_id: str) -> list[dict[str, Any]]:
-        """Runs that are queued or running, oldest first."""
+        """Runs that are queued or running, oldest first; none of a DAG that Airflow has not read yet."""
         query = {"state": ["queued", "running"], "order_by": "id", "limit": 100}
-        answer = self._request("GET", f"/dags/{quote(dag_id)}/dagRuns", params=query)
-        return cast(list[dict[str, Any]], answer.json()["dag_runs"])
+        answer = self._request("GET", f"/dags/{quote(dag_id)}/dagRuns", params=query, accept=(200, 404))
+        return cast(list[dict[str, Any]], answer.json()["dag_runs"]) if answer.status_code == 200 else []
+
+    def asset_event(self, name: str, extra: dict[str, Any]) -> int:
+        """Say that the asset has changed; returns the number of the event. Raises ``Usage`` where there is none."""
+        query = {"name_pattern": name, "limit": 100}
+        found = self._request("GET", "/assets", params=query).json()["assets"]
+        number = next((asset["id"] for asset in found if asset["name"] == name), None)
+        if number is None:
+            raise Usage(f"asset {name}: expected one that a DAG of the running stack names, found none")
+        event = self._request("POST", "/assets/events", json={"asset_id": number, "extra": extra}).json()
+        return cast(int, event["id"])
 
     def fail_run(self, dag_id: str, run_id: str) -> None:
-        """Mark a run failed, which ends its tasks."""
+        """Mark a run failed, which ends its tasks; nothing where there is no such run."""
         path = f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}"
-        self._request("PATCH", path, json={"state": "failed"})
+        self._request("PATCH", path, json={"state": "failed"}, accept=(200, 404))
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Every task instance of the run, mapped ones included."""

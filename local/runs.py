@@ -1,32 +1,54 @@
-"""Trigger a run of the nightly DAG, follow it task by task, and read its verdict from the database."""
+"""Trigger a run of a DAG, follow it task by task, and read its verdict from the database."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine
 
-from gpu_tasks.records import BadInput
+from gpu_tasks.records import BadInput, RunRequest
 from local.errors import LauncherError, Usage
+from local.followed import following
 from local.paths import ROOT, Home
 from local.rest import FINISHED, Airflow
 from local.stack import Stack
+from regression.nights import schema
 from regression.nights.params import build_request
+from regression.nights.schema import Schema
 from regression.results.outcome import RunVerdict, run_verdict
 
 WORKLOAD = "qda"
-DAG_ID = f"nightly_{WORKLOAD}"
-WATCHDOG = "nightly_watchdog"
-RUN_PREFIX = "run__"
 DAG_TIMEOUT_S = 90
 POLL_S = 0.5
+COMES_AGAIN = (None, "up_for_retry", "up_for_reschedule")
+"""States of a task that has ended for now."""
+
+
+@dataclass(frozen=True)
+class Dag:
+    """A DAG that people trigger: its id, what its params may be, and how the run of a command that waits is called."""
+
+    dag_id: str
+    schema: Schema
+    prefix: str
+
+
+NIGHT = Dag(f"nightly_{WORKLOAD}", schema.NIGHT, "run__")
+COMPARISON = Dag("compare_kernels", schema.COMPARISON, "try__")
+TRIGGERED = "manual__"  # the run of a command that does not wait, as of Airflow's form
+WATCHDOG = "nightly_watchdog"
+CHANGED = "kernel_changed"
+"""The DAG, and the asset that it waits for."""
+DAGS = (NIGHT.dag_id, COMPARISON.dag_id, CHANGED, WATCHDOG)
+ASKED_FOR = (NIGHT.dag_id, COMPARISON.dag_id, CHANGED)
+"""Their runs take the GPU or lead to one that does: somebody waits for them, and they are not cut off unasked."""
 
 
 def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
@@ -49,81 +71,85 @@ def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
     return params
 
 
-def accept_params(home: Home, pairs: list[str], device: str | None) -> dict[str, Any]:
-    """The params of a run, refused here already, before anything is started, when the first task would refuse them."""
+def accept_params(
+    home: Home, pairs: list[str], device: str | None, dag: Dag = NIGHT, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The params of a run, refused here already, before anything is started, when the first task would refuse them.
+
+    ``options`` are params that have options of their own; those that are None were not given.
+    """
     params = parse_params(pairs, device)
+    for name, value in (options or {}).items():
+        if value is not None and name in params:
+            raise Usage(f"--param: {name} is given twice")
+        params |= {} if value is None else {name: value}
+    requested(home, params, dag)
+    return params
+
+
+def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
+    """What a run with these params is asked for, defaults filled in; raises ``Usage`` where the run would refuse."""
     folders = [Path(os.environ.get("NIGHTLY_PAYLOADS") or home.payloads), ROOT / "gpu_tasks" / "payload"]
     try:
-        build_request(
+        return build_request(
             params,
             workload=WORKLOAD,
-            dag_id=DAG_ID,
+            dag_id=dag.dag_id,
             dag_run_id="",
             trigger="manual",
             logical_date=None,
             payload_folders=folders,
+            schema=dag.schema,
         )
     except BadInput as error:
         raise Usage(f"param {error.message}") from None
-    return params
 
 
-def queue(stack: Stack, params: dict[str, Any], *, prefix: str) -> str:
-    """Trigger the DAG with ``params`` and return the id of the run."""
-    client = stack.airflow()
-    make_available(client)
-    if prefix == RUN_PREFIX:
-        _fail_orphans(client)
-    run_id = f"{prefix}{datetime.now(UTC).isoformat(timespec='milliseconds')}"
-    client.trigger(DAG_ID, run_id, params)
+def queue(stack: Stack, dag: Dag, params: dict[str, Any]) -> str:
+    """Trigger a run that nobody waits for and return its id."""
+    run_id = _name_now(TRIGGERED)
+    _trigger(stack.airflow(), dag, run_id, params)
     return run_id
 
 
-def make_available(client: Airflow, dag_id: str = DAG_ID) -> None:
+def carry_out(stack: Stack, dag: Dag, params: dict[str, Any], say: Callable[[str], None]) -> tuple[str, str]:
+    """Trigger a run and wait for its end, saying each task as it ends; returns the run's id and its state.
+
+    The run ends with this command, whatever ends that (``local.followed``).
+    """
+    client = stack.airflow()
+    run_id = _name_now(dag.prefix)
+    with following(stack.home, client, dag.dag_id, run_id):
+        _trigger(client, dag, run_id, params)
+        say(f"run {run_id}")
+        return run_id, _follow(client, dag.dag_id, run_id, say)
+
+
+def make_available(client: Airflow, dag_id: str) -> None:
     """Wait until Airflow knows the DAG, and let it run."""
     if _wait_for_dag(client, dag_id)["is_paused"]:
         client.unpause(dag_id)
 
 
-def follow(stack: Stack, run_id: str, say: Callable[[str], None]) -> str:
-    """Wait for the run to finish, saying each task as it ends; returns the DAG run's state.
-
-    When interrupted, the run is marked failed, which ends its tasks, before the interruption goes on.
-    """
-    client = stack.airflow()
-    seen: set[tuple[str, int]] = set()
-    waiting_said = False
-    try:
-        while True:
-            state = client.run_state(DAG_ID, run_id)
-            for task in sorted(client.task_instances(DAG_ID, run_id), key=lambda item: item["end_date"] or ""):
-                key = (task["task_id"], task["map_index"])
-                if task["end_date"] and task["state"] not in ("up_for_retry", None) and key not in seen:
-                    seen.add(key)
-                    say(_task_line(task))
-            if state in FINISHED:
-                return state
-            if state == "queued" and not waiting_said:
-                waiting_said = _say_what_is_waited_for(client, run_id, say)
-            time.sleep(POLL_S)
-    except BaseException:
-        client.fail_run(DAG_ID, run_id)
-        raise
+def unfinished(client: Airflow) -> list[str]:
+    """Ids of the runs that nobody wants cut off, in the order in which they were asked for."""
+    runs = [run for dag_id in ASKED_FOR for run in client.unfinished_runs(dag_id)]
+    return [run["dag_run_id"] for run in sorted(runs, key=lambda run: str(run["queued_at"]))]
 
 
-def verdict(stack: Stack, run_id: str) -> RunVerdict:
+def verdict(stack: Stack, dag: Dag, run_id: str) -> RunVerdict:
     """The run's verdict as the results database has it."""
     engine = create_engine(stack.databases().reader)
     try:
         with engine.connect() as connection:
-            return run_verdict(connection, DAG_ID, run_id)
+            return run_verdict(connection, dag.dag_id, run_id)
     finally:
         engine.dispose()
 
 
-def failed_tasks(stack: Stack, run_id: str) -> list[str]:
+def failed_tasks(stack: Stack, dag: Dag, run_id: str) -> list[str]:
     """Tasks of the run that failed themselves, in order of time."""
-    tasks = stack.airflow().task_instances(DAG_ID, run_id)
+    tasks = stack.airflow().task_instances(dag.dag_id, run_id)
     failed = [task for task in tasks if task["state"] == "failed"]
     return [_name(task) for task in sorted(failed, key=lambda task: task["end_date"] or "")]
 
@@ -140,19 +166,46 @@ def _wait_for_dag(client: Airflow, dag_id: str) -> dict[str, Any]:
     return dag
 
 
-def _fail_orphans(client: Airflow) -> None:
-    """Runs of a ``nightly run`` that was killed would block the next one; whoever calls this holds the run lock."""
-    for run in client.unfinished_runs(DAG_ID):
-        if run["dag_run_id"].startswith(RUN_PREFIX):
-            print(f"marking {run['dag_run_id']}, which was interrupted, as failed", file=sys.stderr)
-            client.fail_run(DAG_ID, run["dag_run_id"])
+def _trigger(client: Airflow, dag: Dag, run_id: str, params: dict[str, Any]) -> None:
+    make_available(client, dag.dag_id)
+    client.trigger(dag.dag_id, run_id, params)
+
+
+def _follow(client: Airflow, dag_id: str, run_id: str, say: Callable[[str], None]) -> str:
+    seen: set[tuple[str, int]] = set()
+    waiting_said = False
+    while True:
+        state = client.run_state(dag_id, run_id)
+        if state is None:
+            raise LauncherError(f"run {run_id}: expected to find it in Airflow, found it deleted")
+        for task in sorted(client.task_instances(dag_id, run_id), key=lambda item: item["end_date"] or ""):
+            key = (task["task_id"], task["map_index"])
+            if (
+                task["end_date"]
+                and task["state"] not in ("up_for_retry", "up_for_reschedule", None)
+                and key not in seen
+            ):
+                seen.add(key)
+                say(_task_line(task))
+            elif task["state"] == "up_for_reschedule" and not waiting_said:
+                waiting_said = _say_what_is_waited_for(client, run_id, say)
+        if state in FINISHED:
+            return state
+        if state == "queued" and not waiting_said:
+            waiting_said = _say_what_is_waited_for(client, run_id, say)
+        time.sleep(POLL_S)
 
 
 def _say_what_is_waited_for(client: Airflow, run_id: str, say: Callable[[str], None]) -> bool:
-    others = [run["dag_run_id"] for run in client.unfinished_runs(DAG_ID) if run["dag_run_id"] != run_id]
-    if others:
-        say(f"queued behind {others[0]}")
-    return bool(others)
+    waiting = unfinished(client)
+    before = waiting[: waiting.index(run_id)] if run_id in waiting else []
+    if before:
+        say(f"queued behind {before[0]}")
+    return bool(before)
+
+
+def _name_now(prefix: str) -> str:
+    return f"{prefix}{datetime.now(UTC).isoformat(timespec='milliseconds')}"
 
 
 def _name(task: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from local.paths import ROOT, Home
 from local.processes import MARKER, end, marked
 from local.rest import Airflow
 from local.secrets import load
-from local.supervisor import State, Wanted, dsn_hash, read_wanted, write_wanted
+from local.stack_files import State, Wanted, dsn_hash, read_wanted, write_wanted
 
 POSTGRES_TIMEOUT_S = 120
 AIRFLOW_TIMEOUT_S = 240

@@ -6,7 +6,6 @@ however the client ends), and ``nightly up`` sets ``keep``. When neither is ther
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
@@ -23,59 +22,18 @@ from gpu_tasks.records import utc_now, write_text_atomically
 from local import airflow, environments, processes
 from local.databases import Databases, databases, identity, prepare
 from local.errors import LauncherError
+from local.followed import end_abandoned
 from local.locks import FileLock
-from local.paths import ROOT, Home
+from local.paths import Home
 from local.postgres import Cluster, free_port, is_free
 from local.rest import Airflow
 from local.secrets import Secrets, load
+from local.stack_files import State, dsn_hash, read_wanted
 from regression.results import RESULTS_CONNECTION
 
 POLL_S = 0.1
 HEALTH_TIMEOUT_S = 180
 MAX_RESTARTS = 5
-
-
-@dataclass
-class State:
-    """What the stack is doing, as clients read it from ``stack.json``."""
-
-    pid: int
-    started_at: str
-    dsn_sha256: str | None
-    root: str = str(ROOT)
-    phase: str = "starting PostgreSQL"
-    postgres_ready: bool = False
-    airflow_ready: bool = False
-    postgres_port: int | None = None
-    api_port: int | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What clients asked for in ``wanted.json``."""
-
-    airflow: bool
-    keep: bool
-    schedule: str
-    timezone: str
-
-
-def dsn_hash(dsn: str | None) -> str | None:
-    """Tells servers apart without storing a password; None for the embedded one."""
-    return hashlib.sha256(dsn.encode()).hexdigest() if dsn else None
-
-
-def read_wanted(home: Home) -> Wanted:
-    """Latest wish of the clients; nothing but PostgreSQL when there is none."""
-    try:
-        return Wanted(**json.loads((home.folder / "wanted.json").read_text()))
-    except (OSError, ValueError, TypeError):
-        return Wanted(airflow=False, keep=False, schedule="none", timezone="UTC")
-
-
-def write_wanted(home: Home, wanted: Wanted) -> None:
-    write_text_atomically(json.dumps(asdict(wanted)), home.folder / "wanted.json")
 
 
 class Supervisor:
@@ -93,6 +51,8 @@ class Supervisor:
         self._environment: dict[str, str] = {}
         self._stopping = False
         self._users = FileLock(home.locks / "users")
+        self._client: Airflow | None = None
+        self._looked_at = 0.0
 
     def run(self) -> None:
         """Serve until nobody needs the stack or a signal says stop."""
@@ -110,6 +70,7 @@ class Supervisor:
                 elif wanted.airflow and not night.environment().items() <= self._environment.items():
                     self._reschedule(night)
                 self._watch()
+                self._end_abandoned()
                 time.sleep(POLL_S)
         except LauncherError as error:
             self._report(str(error))
@@ -173,9 +134,9 @@ class Supervisor:
         self._once("airflow", lock_hash, lambda: airflow.migrate(self._environment, self.home.logs / "migrate.log"))
         for name in airflow.COMPONENTS:
             self._components[name] = self._start_component(name)
-        client = Airflow(self.state.api_port, airflow.USER, self.secrets.airflow_admin)
-        self._wait_until_healthy(client)
-        _furnish(client, target)
+        self._client = Airflow(self.state.api_port, airflow.USER, self.secrets.airflow_admin)
+        self._wait_until_healthy(self._client)
+        _furnish(self._client, target)
         self.state.phase = "running"
         self.state.airflow_ready = True
         self._publish()
@@ -220,6 +181,17 @@ class Supervisor:
             self._components[name] = self._start_component(name)
         if self.cluster and not self.cluster.is_alive():
             raise LauncherError(f"PostgreSQL ended by itself; see {self.cluster.log}")
+
+    def _end_abandoned(self) -> None:
+        """Look every second for runs whose command was killed; no client of the stack would end them."""
+        if self._client is None or time.monotonic() < self._looked_at + 1:
+            return
+        self._looked_at = time.monotonic()
+        try:
+            for line in end_abandoned(self.home, self._client):
+                print(f"{utc_now()} {line}", flush=True)
+        except LauncherError as error:  # it may be starting again
+            print(f"{utc_now()} {error}", flush=True)
 
     def _api_port(self) -> int:
         port = self._ports.get("api")

@@ -55,9 +55,9 @@ def command_restore(home: Home, arguments: argparse.Namespace) -> int:
 def _check_idle(held: Stack) -> None:
     """No run may be on its way into the database that is replaced."""
     state = held.state()
-    unfinished = held.airflow().unfinished_runs(runs.DAG_ID) if state and state.airflow_ready else []
+    unfinished = runs.unfinished(held.airflow()) if state and state.airflow_ready else []
     if unfinished:
-        raise LauncherError(f"run {unfinished[0]['dag_run_id']} is in progress; wait for it to end")
+        raise LauncherError(f"run {unfinished[0]} is in progress; wait for it to end")
 
 
 def command_retention(home: Home, arguments: argparse.Namespace) -> int:
