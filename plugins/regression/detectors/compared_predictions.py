@@ -78,7 +78,8 @@ def judge_predictions(found: ComparedPredictions) -> CheckVerdict:
         if draw in candidate or not refused:  # what the emulator refuses never runs on the device
             findings += _of_draw(draw, candidate.get(draw), pinned.get(draw), found)
     if not found.draws_expected:
-        findings.append(_Finding(Verdict.INVALID, "no_validations", "no draw was asked for"))
+        nothing = found.problem or Problem("", "no_validations", "and no record says why")
+        findings.append(_Finding(Verdict.INVALID, nothing.code, f"no draw was validated: {nothing.message}"))
     return _verdict_of(findings, found, candidate, pinned)
 
 
@@ -157,10 +158,10 @@ def _beside(draw: int, candidate: DrawResult, pinned: DrawResult | None) -> list
     """Queries that one of the two has wrong; without a pinned run it is taken to have all of them right."""
     wrong = {index: chosen for index, _, chosen in candidate.mismatches}
     wrong_pinned = {index: chosen for index, _, chosen in pinned.mismatches} if pinned else {}
-    total, right_in = candidate.total, "the pinned kernel has right" if pinned else "the frozen predictions have right"
-    found = []
+    total, found = candidate.total, []
     if new := sorted(wrong.keys() - wrong_pinned.keys()):
-        text = f"draw {draw}: {len(new)} of {total} predictions wrong that {right_in}"
+        fault = "wrong that the pinned kernel has right" if pinned else "not as frozen"
+        text = f"draw {draw}: {len(new)} of {total} predictions {fault}"
         found.append(_Finding(Verdict.REGRESSED, "newly_wrong", text, draw))
     if fixed := sorted(wrong_pinned.keys() - wrong.keys()):
         text = f"draw {draw}: {len(fixed)} of {total} predictions right that the pinned kernel has wrong"
@@ -190,7 +191,8 @@ def _verdict_of(
     candidate: Mapping[int, DrawResult],
     pinned: Mapping[int, DrawResult],
 ) -> CheckVerdict:
-    counted = [candidate[d] for d in found.draws_expected if d in candidate and candidate[d].agreed is not None]
+    ran = candidate or {result.draw: result for result in found.emulated}
+    counted = [ran[d] for d in found.draws_expected if d in ran and ran[d].agreed is not None]
     agreed = sum(r.agreed or 0 for r in counted) if counted else None
     nothing = _Finding(Verdict.OK, "same_predictions", _same_text(counted, found))
     deciding = min(findings, key=lambda f: _ORDER.index(f.verdict), default=nothing)
@@ -227,6 +229,6 @@ def _details(findings: Sequence[_Finding], found: ComparedPredictions, counted: 
 def _same_text(counted: Sequence[DrawResult], found: ComparedPredictions) -> str:
     total, draws = sum(r.total or 0 for r in counted), "1 draw" if len(counted) == 1 else f"{len(counted)} draws"
     wrong = total - sum(r.agreed or 0 for r in counted)
-    like = "the pinned kernel predicts" if found.pinned else "was frozen"
-    rest = f", {wrong} of them as wrong as before" if wrong and found.pinned else ""
-    return f"{total} of {total} predictions on {draws} are what {like}{rest}"
+    like = "those of the pinned kernel" if found.pinned else "the frozen ones"
+    rest = f", {wrong} of them as wrong as before" if wrong else ""
+    return f"{total} of {total} predictions on {draws} are {like}{rest}"

@@ -119,9 +119,8 @@ def percent_of(value: float, effect: PairedEffect) -> float | None:
     return 100 * value / effect.pinned if effect.pinned > 0 else None
 
 
-def amount(value: float, unit: str, effect: PairedEffect, sign: str = "+") -> str:
-    """A difference with its unit and in percent."""
-    percent = percent_of(value, effect)
+def amount(value: float, percent: float | None, unit: str, sign: str = "+") -> str:
+    """A difference with its unit and in percent, for people; ``sign`` "" leaves out a plus."""
     digits = 2 if percent is None or abs(percent) < 10 else 1
     beside = "" if percent is None else f" ({percent:{sign}.{digits}f} %)"
     return f"{value:{sign}.3g} {unit}{beside}"
@@ -160,7 +159,7 @@ def _without_blocks(rule: MetricRule, reason: Problem | None) -> CheckVerdict:
     if reason is None:
         return _plain(rule, Verdict.INVALID, "no_blocks", "no block was measured and no record says why")
     if reason.code in UNAVAILABLE:
-        return _plain(rule, Verdict.UNAVAILABLE, reason.code, reason.message)
+        return _plain(rule, Verdict.UNAVAILABLE, reason.code, f"not measured: {reason.message}")
     if reason.outcome == "ok":
         return _plain(rule, Verdict.INCONCLUSIVE, reason.code, f"not measured: {reason.message}")
     return _plain(rule, Verdict.INVALID, reason.code, f"not measured: {reason.message}")
@@ -205,16 +204,15 @@ def _details(
 
 def _reason(rule: MetricRule, effect: PairedEffect, code: str, needed: int | None) -> str:
     """One line: both figures, what differs with its interval, and what to make of it."""
-
-    unit, low, high = rule.unit, f"{effect.low:+.3g}", f"{effect.high:+.3g}"
+    unit, interval = rule.unit, f"{effect.low:+.3g} to {effect.high:+.3g}"
+    difference = amount(effect.effect, percent_of(effect.effect, effect), unit)
     figures = (
-        f"{rule.noun} {effect.candidate:.6g} {unit} a replay, pinned {effect.pinned:.6g}: "
-        f"{amount(effect.effect, unit, effect)}, 95 % interval {low} to {high} {unit} over {effect.blocks} blocks"
+        f"{rule.noun} {effect.candidate:.6g} {unit} a replay, pinned {effect.pinned:.6g}: {difference}, "
+        f"95 % interval {interval} {unit} over {effect.blocks} blocks"
     )
     matters = f"the {100 * rule.margin:g} % that matter"
-    least = (
-        f"a difference of {amount(effect.detectable, unit, effect, sign='')} would be found in 80 of 100 comparisons"
-    )
+    smallest = amount(effect.detectable, percent_of(effect.detectable, effect), unit, sign="")
+    least = f"a difference of {smallest} would be found in 80 of 100 comparisons"
     if code == "interval_too_wide":
         count = "more blocks than can be measured" if needed is None else f"about {needed} blocks"
         return f"{figures}; neither a difference nor that there is none within {matters}: {count} would decide"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_tasks.records import ComparisonRecord, KernelIdentity, Outcome, Reason, ValidationRecord
-from regression.detectors import CheckVerdict, DrawResult, Problem
+from regression.detectors import CheckVerdict, DrawResult, Problem, Verdict
 from regression.detectors.compared_predictions import CHECK as PREDICTIONS
 from regression.detectors.compared_predictions import ComparedPredictions, Differing, gap_text
-from regression.detectors.comparison import ENERGY, TIME, KernelComparison, MetricRule, judge_comparison
+from regression.detectors.comparison import ENERGY, TIME, KernelComparison, MetricRule, amount, judge_comparison
 from regression.detectors.paired import BlockPair
 from regression.nights.table import aligned
 
@@ -53,7 +53,8 @@ def comparison_table(record: ComparisonRecord, verdicts: Sequence[CheckVerdict])
     """One line a metric, the reasons, what is modelled of both kernels, and the predictions that differ."""
     head = ("metric", "verdict", "effect", "95 % interval", "detectable", "blocks")
     lines = aligned([head, *map(_metric, verdicts)])
-    lines += ["", *aligned([(f"{NAMES[found.check]}:", found.reason) for found in verdicts])]
+    told = [found for found in verdicts if _says_more(found)]
+    lines += ["", *aligned([(f"{NAMES[found.check]}:", found.reason) for found in told])]
     lines += _static(record)
     lines += _differing(record)
     lines += ["", f"candidate: {_kernel(record.candidate)}", f"pinned:    {_kernel(record.pinned)}"]
@@ -82,6 +83,12 @@ def _as_problem(outcome: Outcome, reason: Reason | None) -> Problem | None:
     return Problem(outcome.value, reason.code, reason.message) if reason else None
 
 
+def _says_more(found: CheckVerdict) -> bool:
+    """Whether the reason says what its line does not: why there is no answer, or that it does not matter."""
+    plain = {Verdict.REGRESSED: "higher", Verdict.IMPROVED: "lower", Verdict.OK: "within_margin"}
+    return found.check == PREDICTIONS or plain.get(found.verdict) != found.reason_code
+
+
 def _metric(found: CheckVerdict) -> tuple[str, ...]:
     name, word = NAMES[found.check], found.details["word"]
     if found.check == PREDICTIONS:
@@ -91,20 +98,20 @@ def _metric(found: CheckVerdict) -> tuple[str, ...]:
     figures = found.details
     if figures[rule.key("effect")] is None:
         return (name, word, "-", "-", "-", _blocks(figures))
-    low, high = (_amount(figures, name, rule, "+") for name in ("low", "high"))
-    effect = _amount(figures, "effect", rule, "+")
-    return (name, word, effect, f"{low} to {high}", _amount(figures, "detectable", rule, ""), _blocks(figures))
+    interval = f"{figures[rule.key('low')]:+.3g} to {figures[rule.key('high')]:+.3g} {rule.unit}"
+    if figures["low_percent"] is not None:
+        interval += f" ({figures['low_percent']:+.2f} to {figures['high_percent']:+.2f} %)"
+    effect, detectable = _amount(figures, "effect", rule, "+"), _amount(figures, "detectable", rule, "")
+    return (name, word, effect, interval, detectable, _blocks(figures))
 
 
 def _blocks(figures: dict[str, Any]) -> str:
-    out = figures["blocks_left_out"]
-    return f"{figures['blocks']} ({out} left out)" if out else str(figures["blocks"])
+    used, out = figures["blocks"], figures["blocks_left_out"]
+    return f"{used} ({out} left out)" if out else str(used or "-")
 
 
 def _amount(figures: dict[str, Any], name: str, rule: MetricRule, sign: str) -> str:
-    percent = figures[f"{name}_percent"]
-    beside = "" if percent is None else f" ({percent:{sign}.{2 if abs(percent) < 10 else 1}f} %)"
-    return f"{figures[rule.key(name)]:{sign}.3g} {rule.unit}{beside}"
+    return amount(figures[rule.key(name)], figures[f"{name}_percent"], rule.unit, sign)
 
 
 def _static(record: ComparisonRecord) -> list[str]:
@@ -113,13 +120,13 @@ def _static(record: ComparisonRecord) -> list[str]:
     if candidate is None or pinned is None:
         return []
     rows = [
-        ("critical path, cycles", candidate.modelled_cycles, pinned.modelled_cycles, "modelled, not measured"),
-        ("instructions", candidate.instructions, pinned.instructions, "counted in the text"),
-        ("PTX lines", candidate.ptx_lines, pinned.ptx_lines, "counted in the text"),
-        ("shared memory, bytes a block", candidate.shared_bytes, pinned.shared_bytes, "counted in the text"),
+        ("critical path, cycles", candidate.modelled_cycles, pinned.modelled_cycles, "modelled"),
+        ("instructions", candidate.instructions, pinned.instructions, "counted"),
+        ("PTX lines", candidate.ptx_lines, pinned.ptx_lines, "counted"),
+        ("shared memory, bytes a block", candidate.shared_bytes, pinned.shared_bytes, "counted"),
     ]
     shown = [(name, f"{own:,}", f"{other:,}", _change(own, other), how) for name, own, other, how in rows]
-    return ["", *aligned([("not measured", "candidate", "pinned", "change", ""), *shown])]
+    return ["", *aligned([("not measured", "candidate", "pinned", "change", "how"), *shown])]
 
 
 def _change(own: int, other: int) -> str:
@@ -131,7 +138,7 @@ def _differing(record: ComparisonRecord) -> list[str]:
     if not record.differing:
         return []
     shown = record.differing[:SHOWN_DIFFERING]
-    head = ("draw", "index", "candidate", "pinned", "frozen", "its score", "pinned score", "gap")
+    head = ("draw", "index", "candidate", "pinned", "frozen", "candidate score", "pinned score", "gap")
     rows = [
         (
             *(str(d.draw), str(d.index), _class(d.candidate), _class(d.pinned), str(d.frozen)),
@@ -139,8 +146,9 @@ def _differing(record: ComparisonRecord) -> list[str]:
         )
         for d in shown
     ]
-    count = f"{record.differing_total} predictions differ"
-    first = f", the first {len(shown)} of them" if record.differing_total > len(shown) else ""
+    total = record.differing_total
+    count = "1 prediction differs" if total == 1 else f"{total} predictions differ"
+    first = f", the first {len(shown)} of them" if total > len(shown) else ""
     gaps = gap_text([Differing(**vars(found)) for found in record.differing])
     return ["", f"{count}{first}:", *aligned([head, *rows]), *([gaps] if gaps else [])]
 

@@ -138,10 +138,10 @@ def test_a_draw_without_any_result_is_never_fine() -> None:
 def test_alone_it_is_held_against_the_frozen_predictions() -> None:
     found = judge_predictions(ComparedPredictions((0,), (draw(),)))
     assert (found.verdict, found.baseline_value) == (Verdict.OK, None)
-    assert found.reason == "1000 of 1000 predictions on 1 draw are what was frozen"
+    assert found.reason == "1000 of 1000 predictions on 1 draw are the frozen ones"
     found = judge_predictions(ComparedPredictions((0,), (draw(wrong={3: 2}),)))
     assert found.verdict is Verdict.REGRESSED
-    assert "the frozen predictions have right" in found.reason
+    assert "not as frozen" in found.reason
 
 
 def differing(*gaps: float | None) -> tuple[Differing, ...]:
