@@ -112,6 +112,13 @@ def resolve_kind(requested: str) -> str:
     return kind
 
 
+def check_inject(kind: str, simulation: Simulation | None) -> None:
+    """Refuse effects on a device that is real; raises ``BadInput`` (``inject_needs_simulated``)."""
+    if simulation is not None and simulation.inject and kind != "simulated":
+        message = f"--inject: expected --device simulated with it, found {kind}"
+        raise BadInput("inject_needs_simulated", message)
+
+
 def open_device(
     requested: str,
     workload: Workload,
@@ -131,7 +138,5 @@ def open_device(
             "device_not_available",
             f"--device: {kind} is not available for workload {workload.name} in this version; available: {available}",
         )
-    if simulation is not None and simulation.inject and kind != "simulated":
-        message = f"--inject: expected --device simulated with it, found {kind}"
-        raise BadInput("inject_needs_simulated", message)
+    check_inject(kind, simulation)
     return opener(_Wanted(workload, kernels or KernelChoice(), simulation or Simulation()))

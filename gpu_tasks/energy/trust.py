@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gpu_tasks.energy.gates import failed, run_gates, unchecked
-from gpu_tasks.records import GateResult, ProvisionRecord, Reason, RoundRecord, TelemetryRecord
+from gpu_tasks.records import (
+    DeviceFingerprint,
+    GateResult,
+    ProvisionRecord,
+    Reason,
+    RoundRecord,
+    TelemetryRecord,
+)
 
 NO_DEVICE = Reason("no_device", "no device was provisioned")
 
@@ -26,11 +33,32 @@ def energy_trust(
     if not device.energy_counter and not any(record.energy is not None for record in rounds):
         return [], "unavailable", device.energy_counter_reason
     gates = run_gates(telemetry, rounds, device.name, learnt_bands)
+    return gates, *_trust(gates, rounds)
+
+
+def comparison_trust(
+    device: DeviceFingerprint | None,
+    telemetry: Sequence[TelemetryRecord],
+    rounds: Sequence[RoundRecord],
+    learnt_bands: Mapping[str, list[float]],
+    not_measured: Reason | None,
+) -> tuple[str, Reason | None]:
+    """The same of the interleaved rounds of a comparison, and why it is not verified.
+
+    What their figures are compared within is a block; how far apart whole rounds lie is no gate of theirs.
+    """
+    if not_measured is not None or device is None:
+        return "unavailable", not_measured or NO_DEVICE
+    gates = run_gates(telemetry, rounds, device.name, learnt_bands)
+    return _trust([gate for gate in gates if gate.gate != "round_spread"], rounds)
+
+
+def _trust(gates: Sequence[GateResult], rounds: Sequence[RoundRecord]) -> tuple[str, Reason | None]:
     for trust, found in (("failed", failed(gates)), ("unverified", unchecked(gates))):
         if found:
             reasons = [gate.reason for gate in found if gate.reason]
             code = "gate_failed" if trust == "failed" else reasons[0].code
-            return gates, trust, Reason(code, "; ".join(reason.message for reason in reasons))
+            return trust, Reason(code, "; ".join(reason.message for reason in reasons))
     if not any(record.valid for record in rounds):
-        return gates, "unverified", Reason("no_valid_round", "no round is valid")
-    return gates, "verified", None
+        return "unverified", Reason("no_valid_round", "no round is valid")
+    return "verified", None

@@ -6,9 +6,6 @@ import dataclasses
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from pathlib import Path
-
-import numpy as np
 
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.registry import KernelChoice, open_device
@@ -16,21 +13,19 @@ from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.energy.windows import LONGEST_S, active_window, check_repeats, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.attempts import repeated
-from gpu_tasks.programs.bounds import MOST_ROUND, check_blocks, check_limits, check_telemetry
+from gpu_tasks.programs.bounds import MOST_ROUND, check_blocks, check_limits
 from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
-from gpu_tasks.programs.simulation_choice import simulation
-from gpu_tasks.records import (
-    PROTOCOLS,
-    BadInput,
-    InvalidMeasurement,
-    Outcome,
-    Reason,
-    RoundRecord,
-    TelemetryRecord,
-    read_record,
-    utc_now,
+from gpu_tasks.programs.rounds import (
+    blank_round,
+    check_same_device,
+    make_ready,
+    output_disagreement,
+    read_telemetry,
+    wrong_output_after,
 )
+from gpu_tasks.programs.simulation_choice import simulation
+from gpu_tasks.records import PROTOCOLS, BadInput, Outcome, Reason, RoundRecord
 from gpu_tasks.workloads.registry import get_workload
 
 ANNOUNCED_S = 2.0
@@ -43,7 +38,7 @@ RECORD_MODEL, RECORD_REPEATS = "A100-SXM4-40GB", 1_000_000
 def run(arguments: Namespace) -> RoundRecord:
     """Measure one round; raises ``InvalidMeasurement`` when the output is wrong before the window."""
     _check(arguments)
-    telemetry = _telemetry(arguments.telemetry)
+    telemetry = read_telemetry(arguments.telemetry)
     workload = get_workload(arguments.workload)
     payload = Payload(arguments.payload, workload)
     draw = payload.load(workload.benchmark_draw)
@@ -52,20 +47,12 @@ def run(arguments: Namespace) -> RoundRecord:
 
         def opened(kernels: KernelChoice) -> Device:
             device = stack.enter_context(closing(open_device(arguments.device, workload, kernels, simulation=made_up)))
-            device.load(draw.x, draw.labels, draw.q)
-            device.capture()
-            device.poison_scratch()
-            device.replay()
-            wrong = output_disagreement(device, draw, "before")
-            if wrong is not None:
-                raise InvalidMeasurement(wrong.code, wrong.message)
+            make_ready(device, draw)
             return device
 
         device = opened(kernel_choice(arguments))
         instruments = repeated(f"round {arguments.round}", lambda _: device.instruments())
-        if telemetry is not None and telemetry.device_uuid not in (None, uuid := device.fingerprint().uuid):
-            message = f"{arguments.telemetry}: $.device_uuid: expected {uuid}, found {telemetry.device_uuid}"
-            raise BadInput("telemetry_of_another_device", message)
+        check_same_device(telemetry, arguments.telemetry, device.fingerprint().uuid)
         if isinstance(instruments, Reason):
             return _without_energy(arguments, device, draw, instruments)
         baseline = None
@@ -75,22 +62,7 @@ def run(arguments: Namespace) -> RoundRecord:
             limits = Limits(arguments.power_limit, arguments.sm_clock_floor)
             bench = Bench(device, baseline, instruments, telemetry, limits, say)
             outputs = [device] if baseline is None else [device, baseline]
-            return _with_energy(arguments, bench, lambda: _wrong_output(outputs, draw))
-
-
-def output_disagreement(device: Device, draw: Draw, when: str) -> Reason | None:
-    """Why the device's latest output cannot vouch for a round, or None when it equals the frozen predictions."""
-    wrong = np.flatnonzero(device.predictions() != draw.frozen_predictions)
-    if not len(wrong):
-        return None
-    return Reason(
-        "output_not_verified",
-        f"{len(wrong)} of {len(draw.q)} predictions disagree {when} the round, the first at index {wrong[0]}",
-    )
-
-
-def _wrong_output(devices: list[Device], draw: Draw) -> Reason | None:
-    return next((wrong for device in devices if (wrong := output_disagreement(device, draw, "after"))), None)
+            return _with_energy(arguments, bench, lambda: wrong_output_after(outputs, draw))
 
 
 def _check(arguments: Namespace) -> None:
@@ -106,15 +78,6 @@ def _check(arguments: Namespace) -> None:
         )
     if arguments.against is not None and arguments.protocol != "interleaved":
         raise BadInput("against_needs_interleaved", "--against: expected --protocol interleaved with it, found another")
-
-
-def _telemetry(path: Path | None) -> TelemetryRecord | None:
-    """What was learnt of the counter before the rounds; a failed or missing record is no reason not to measure."""
-    if path is None or not path.exists():
-        return None
-    record = read_record(path, TelemetryRecord)
-    check_telemetry(record, path)
-    return record
 
 
 def _with_energy(arguments: Namespace, bench: Bench, after: Callable[[], Reason | None]) -> RoundRecord:
@@ -152,39 +115,16 @@ def _without_energy(arguments: Namespace, device: Device, draw: Draw, reason: Re
 
 
 def _blank(arguments: Namespace, device: Device, earlier: list[Reason]) -> RoundRecord:
-    """The round's record before anything was measured: what was asked for, and on what."""
-    fingerprint, kernel = device.fingerprint(), device.kernel()
     protocol = arguments.protocol or "audited"
     repeats = arguments.repeats
-    if repeats is None and protocol == "classic" and RECORD_MODEL in fingerprint.name:
+    if repeats is None and protocol == "classic" and RECORD_MODEL in device.fingerprint().name:
         repeats = RECORD_REPEATS
-    return RoundRecord(
-        kind="round",
-        created_at=utc_now(),
-        outcome=Outcome.OK,
-        reason=None,
-        workload=arguments.workload,
-        payload=arguments.payload,
-        device_uuid=fingerprint.uuid,
-        round=arguments.round,
+    return blank_round(
+        arguments,
+        device,
+        number=arguments.round,
         arm=arguments.arm,
         protocol=protocol,
         repeats=repeats,
-        valid=False,
-        cuda_ms=None,
-        wall_ms=None,
-        gross_mj=None,
-        adjusted_mj=None,
-        idle_before_w=None,
-        idle_after_w=None,
-        average_power_w=None,
-        measurement_start=None,
-        measurement_end=None,
-        idle_before=None,
-        idle_after=None,
-        cuda_ms_reason=None,
-        energy_reason=None,
-        kernel_ptx_sha256=kernel.ptx_sha256,
-        inject=arguments.inject,
-        earlier_attempts=earlier,
+        earlier=earlier,
     )

@@ -37,5 +37,8 @@ class Workload(Protocol):
     def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
         """(m,) int64 classes by the reference algorithm in float64; raises ``BadInput`` as ``check_inputs`` does."""
 
+    def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> npt.NDArray[np.float64]:
+        """(m, class_count) scores of the reference in float64, of which ``predict`` takes the first highest."""
+
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Named intermediate values of the reference, rounded to float32, to compare a device's with."""

@@ -9,7 +9,7 @@ from gpu_tasks.float32 import Float32Array
 from gpu_tasks.workloads.area import reduce_images
 from gpu_tasks.workloads.base import Labels
 from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
-from gpu_tasks.workloads.qda.classifier import scores, train
+from gpu_tasks.workloads.qda.classifier import Float64Array, scores, train
 
 
 class Qda:
@@ -33,9 +33,13 @@ class Qda:
 
     def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
         """(m,) int64: the first class of the highest float64 score."""
-        check_arrays(x, labels, q)
-        classes: Labels = np.argmax(scores(train(x, labels), q), axis=1).astype(np.int64)
+        classes: Labels = np.argmax(self.scores(x, labels, q), axis=1).astype(np.int64)
         return classes
+
+    def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> Float64Array:
+        """(m, 10) float64 scores."""
+        check_arrays(x, labels, q)
+        return scores(train(x, labels), q)
 
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""
