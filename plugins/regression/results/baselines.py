@@ -42,19 +42,28 @@ def accept_baseline(
     for_agreement: bool = True,
     for_time: bool = True,
     for_energy: bool | None = None,
+    promoted: bool = False,
     records: Path | None = None,
 ) -> int:
     """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
 
-    ``for_energy`` None: only when the energy of the run is verified. The decision is put on file in ``records``; where
-    none is given, the next load does it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline or
-    would be one for nothing, and for energy that is asked for where a telemetry gate failed or there is no counter.
+    ``for_energy`` None: only when the energy of the run is verified. ``promoted``: the run tried a kernel, which nights
+    run from now on (``promotion``). The decision is put on file in ``records``; where none is given, the next load does
+    it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline or would be one for nothing, for one
+    that tried a kernel and is not promoted, and for energy that is asked for where a telemetry gate failed or there is
+    no counter.
     """
     check_words(accepted_by=accepted_by, reason=reason)
     with engine.begin() as connection:
+        run = _acceptable_run(connection, run_id)
+        if run.candidate and not promoted:
+            instead = f"./nightly promote {run.dag_run_id}"
+            raise BadInput(
+                "run_is_candidate", f"run {run_id}: expected a night, found one that tried a kernel: {instead}"
+            )
         baseline_id = _accept(
             connection,
-            _acceptable_run(connection, run_id),
+            run,
             {
                 "accepted_by": accepted_by,
                 "reason": reason,
@@ -181,7 +190,14 @@ def _withdraw_shipped(connection: Connection, run: Row[Any], record: RunRecord) 
 
 
 def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
-    """The run, with a lock on its key so that two acceptances cannot both find it unaccepted."""
+    """The run, with a lock so that two acceptances cannot both find it unaccepted."""
+    found = acceptable_run(connection, run_id)
+    lock(connection)
+    return found
+
+
+def acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
+    """The run with its environment class; raises ``BadInput`` where it is not stored or can be no baseline at all."""
     run, environment = tables.run, tables.environment
     found = connection.execute(
         select(run, environment.c.environment_class)
@@ -196,12 +212,11 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
         raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: {why}")
     if found.inject:
         raise BadInput("run_not_acceptable", f"run {run_id} cannot be a baseline: made with injected {found.inject}")
-    lock(connection)
     return found
 
 
 def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> int:
-    withdrawn = _withdrawn(connection, run.run_id)
+    withdrawn = withdrawn_of(connection, run.run_id)
     if values["for_energy"] is None:
         values["for_energy"] = run.energy_trust == "verified" and not withdrawn
     reason = withdrawn.get("all") or (values["for_energy"] and withdrawn.get("energy"))
@@ -236,7 +251,7 @@ def _moment(connection: Connection, key: dict[str, Any]) -> datetime:
     return moment
 
 
-def _withdrawn(connection: Connection, run_id: str) -> dict[str, str]:
+def withdrawn_of(connection: Connection, run_id: str) -> dict[str, str]:
     """Scope to reason of what was withdrawn of a run."""
     withdrawal = tables.withdrawal.c
     stored = connection.execute(select(withdrawal.scope, withdrawal.reason).where(withdrawal.run_id == run_id))

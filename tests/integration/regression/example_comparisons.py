@@ -1,4 +1,4 @@
-"""Run records of a kernel that is tried, made up for tests: its own rounds as a night's, and those against the other."""
+"""Run records of a kernel that is tried, made up for tests: its own rounds as a night's, and those with the other."""
 
 from __future__ import annotations
 
