@@ -27,21 +27,8 @@ def _nightly(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-COMMANDS = [
-    "run",
-    "up",
-    "down",
-    "status",
-    "logs",
-    "trigger",
-    "sql",
-    "test",
-    "doctor",
-    "try",
-    "promote",
-    "bisect",
-    "changed",
-]
+COMMANDS = ["run", "up", "down", "status", "logs", "trigger", "sql", "test", "doctor"]
+COMMANDS += ["try", "promote", "bisect", "changed"]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
