@@ -77,7 +77,10 @@ def judge_predictions(found: ComparedPredictions) -> CheckVerdict:
     for draw in found.draws_expected:
         if draw in candidate or not refused:  # what the emulator refuses never runs on the device
             findings += _of_draw(draw, candidate.get(draw), pinned.get(draw), found)
-    if not found.draws_expected:
+    if found.problem and found.problem.outcome not in OWN_FAULT and not (found.pinned or found.emulated):
+        text = f"the two kernels were not compared: {found.problem.message}"
+        findings.append(_Finding(Verdict.INVALID, found.problem.code, text))
+    elif not found.draws_expected:
         nothing = found.problem or Problem("", "no_validations", "and no record says why")
         findings.append(_Finding(Verdict.INVALID, nothing.code, f"no draw was validated: {nothing.message}"))
     return _verdict_of(findings, found, candidate, pinned)

@@ -133,6 +133,9 @@ def test_a_draw_without_any_result_is_never_fine() -> None:
     assert (lost.verdict, lost.reason_code) == (Verdict.INVALID, "device_lost")
     assert judge_predictions(replace(both, candidate=(draw(0), draw(1)), pinned=(draw(0),))).verdict is Verdict.INVALID
     assert judge_predictions(ComparedPredictions((), (), ())).verdict is Verdict.INVALID
+    assert judge_predictions(ComparedPredictions((), (), (), problem=LOST)).reason_code == "device_lost"
+    alone = judge_predictions(ComparedPredictions((0,), (draw(),), problem=LOST))
+    assert (alone.verdict, alone.reason_code) == (Verdict.INVALID, "device_lost")
 
 
 def test_alone_it_is_held_against_the_frozen_predictions() -> None:
