@@ -48,14 +48,15 @@ class Program:
             raise LauncherError(f"{self.name}: ended with {status} and no record: {error.message}") from None
 
     def end(self) -> None:
-        """Have it end what it started, and wait; SIGKILL after ``GRACE_S`` seconds."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(GRACE_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process.communicate()
+        """Have it end what it started, and wait; SIGKILL after ``GRACE_S`` seconds. Nothing where it has ended."""
+        if self._process.returncode is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
 
 @contextmanager

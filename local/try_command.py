@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_tasks.records import CandidateRecord, KernelIdentity, Outcome, ProvisionRecord, RunRecord, read_record
+from gpu_tasks.records import CandidateRecord, Outcome, ProvisionRecord, RunRecord, read_record
 from local import first_look, runs
 from local.conclusions import Conclusion, concluded
 from local.errors import Usage, told_in_one_line
@@ -33,7 +33,6 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
         _require_running(home, arguments)
     with terminable(), told_in_one_line():
         candidate = first_look.freeze(home, request.candidate or "", variant=request.variant, against=request.against)
-        said("\n".join(_heading(candidate)))
         _check_difference(candidate, meant=arguments.aa)
         record = first_look.look(home, candidate, payload=request.payload, draws=request.draws)
         told = first_look.told(record)
@@ -110,21 +109,6 @@ def _require_running(home: Home, arguments: argparse.Namespace) -> None:
     state = Stack(home, arguments.dsn).state()
     if state is None or not state.airflow_ready:
         raise Usage("try --queue: expected a running stack, found none; `./nightly up` first, or leave out --queue")
-
-
-def _heading(candidate: CandidateRecord) -> list[str]:
-    where = f" at {candidate.commit[:12]}" if candidate.commit else ""
-    changed = ", modified" if candidate.modified else ""
-    lines = [
-        f"candidate: {candidate.spec} ({candidate.origin}{where}{changed}), kept as {candidate.bundle}",
-        f"           {_kernel(candidate.kernel)}",
-        f"against:   {_kernel(candidate.against)}",
-    ]
-    return [*lines, *(f"note:      {note}" for note in candidate.notes)]
-
-
-def _kernel(kernel: KernelIdentity | None) -> str:
-    return f"{kernel.variant}, PTX sha256 {kernel.ptx_sha256}" if kernel else "unknown"
 
 
 def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Told, ended: Conclusion) -> int:
