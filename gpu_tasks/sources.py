@@ -17,6 +17,9 @@ from gpu_tasks.records import FileMismatch, VerificationMismatch, write_text_ato
 ROOT = Path(__file__).resolve().parents[1]
 PINS = "gpu_tasks/SOURCES.sha256"
 PIN_COMMAND = "./nightly pin"
+TRY_COMMAND = "./nightly try"
+MISSING = "missing"
+"""What is found where a pinned file should be and is not."""
 
 _HOUSES = ("gpu_tasks", "kernels")
 _SUFFIXES = {".py", ".ptx", ".json", ".in", ".txt"}
@@ -81,7 +84,7 @@ def verify_sources(root: Path) -> SourcesReport:
         ) from None
     pinned, found = _parse(data), hash_sources(root)
     mismatches = [
-        FileMismatch(path, "sha256", pinned.get(path, "not pinned"), found.get(path, "missing"))
+        FileMismatch(path, "sha256", pinned.get(path, "not pinned"), found.get(path, MISSING))
         for path in sorted(pinned.keys() | found.keys())
         if pinned.get(path) != found.get(path)
     ]

@@ -196,13 +196,9 @@ def action_of(command: str) -> Callable[[Home, argparse.Namespace], int]:
 def _pin(home: Home, *, explain: bool) -> int:
     """Only the environment without torch has what builds kernels on every machine."""
     environments.ensure(home, "cpu")
-    programs = ["kernels explain"] if explain else ["kernels build", "gpu_tasks pin"]
-    for program in programs:
-        command = [str(environments.python(home, "cpu")), "-m", *program.split()]
-        status = subprocess.run(command, cwd=ROOT, check=False).returncode
-        if status:
-            return status
-    return Outcome.OK.exit_code
+    program = ["kernels", "explain"] if explain else ["gpu_tasks", "pin", "--build"]
+    command = [str(environments.python(home, "cpu")), "-m", *program]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def _gpu_program(home: Home, arguments: list[str]) -> int:

@@ -6,9 +6,15 @@ from argparse import Namespace
 
 from gpu_tasks.payload.sets import find_set
 from gpu_tasks.payload.verify import verify_payload
+from gpu_tasks.programs.console import progress
 from gpu_tasks.records import FileMismatch, Outcome, Reason, VerifyRecord, utc_now
-from gpu_tasks.sources import PIN_COMMAND, ROOT, verify_sources
+from gpu_tasks.sources import MISSING, PIN_COMMAND, ROOT, TRY_COMMAND, verify_sources
 from gpu_tasks.workloads.registry import get_workload
+
+MOST_NAMED = 10
+KERNELS = "kernels/"
+ALWAYS_PINNED = ("kernels/ptx/control.ptx", "kernels/ptx/manifest.json")
+"""What measures beside every kernel, and what says which control that is."""
 
 
 def run(arguments: Namespace) -> VerifyRecord:
@@ -19,10 +25,13 @@ def run(arguments: Namespace) -> VerifyRecord:
 
 def _sources(arguments: Namespace) -> VerifyRecord:
     report = verify_sources(ROOT)
-    reason = None
-    if report.mismatches:
-        text = f"{describe(report.mismatches)}; if the change to the sources is meant, run {PIN_COMMAND}"
-        reason = Reason("sources_mismatch", text)
+    mismatches = report.mismatches
+    if arguments.allow_kernels:
+        mismatches = [mismatch for mismatch in mismatches if not _is_kernel(mismatch.file)]
+        allowed = [mismatch.file for mismatch in report.mismatches if mismatch not in mismatches]
+        if allowed:
+            progress(f"not what is pinned, and allowed to be: {', '.join(allowed)}")
+    reason = Reason("sources_mismatch", f"{_every(mismatches)}; {_advice(mismatches)}") if mismatches else None
     return VerifyRecord(
         kind="verify",
         created_at=utc_now(),
@@ -31,7 +40,7 @@ def _sources(arguments: Namespace) -> VerifyRecord:
         workload=arguments.workload,
         subject="sources",
         files_checked=len(report.found),
-        mismatches=report.mismatches,
+        mismatches=mismatches,
         sources_sha256=report.pins_sha256,
         sources=report.found,
         payload=None,
@@ -57,6 +66,28 @@ def _payload(arguments: Namespace) -> VerifyRecord:
         sources=None,
         payload=report.payload,
     )
+
+
+def _is_kernel(file: str) -> bool:
+    """Whether a file is of the kernels that a run may try: of those, it runs what it has frozen, and nothing else."""
+    return file.startswith(KERNELS) and file not in ALWAYS_PINNED
+
+
+def _advice(mismatches: list[FileMismatch]) -> str:
+    """What to do about it: a changed kernel can be tried before it is pinned."""
+    there = [mismatch.file for mismatch in mismatches if mismatch.found != MISSING]
+    kernels = [
+        file for suffix in (".py", ".ptx") for file in there if file.startswith(KERNELS) and file.endswith(suffix)
+    ]
+    pin = f"if the change is meant, run {PIN_COMMAND}"
+    return f"to see what a changed kernel does, run {TRY_COMMAND} {kernels[0]}; {pin}" if kernels else pin
+
+
+def _every(mismatches: list[FileMismatch]) -> str:
+    """Each file with its pinned and its found hash, the first ten of them, and how many more there are."""
+    told = [f"{m.file}: {m.field}: expected {m.expected}, found {m.found}" for m in mismatches[:MOST_NAMED]]
+    more = len(mismatches) - len(told)
+    return "; ".join(told) + (f"; and {more} more file{'s' * (more != 1)}" if more else "")
 
 
 def describe(mismatches: list[FileMismatch]) -> str:

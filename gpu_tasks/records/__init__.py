@@ -60,6 +60,7 @@ from gpu_tasks.records.outcomes import (
     InfrastructureFailure,
     InvalidMeasurement,
     Outcome,
+    Regression,
     TaskError,
     VerificationMismatch,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "ProvisionRecord",
     "Reason",
     "ReferenceLoad",
+    "Regression",
     "RoundRecord",
     "RunRecord",
     "RunRequest",

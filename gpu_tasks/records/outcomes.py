@@ -64,6 +64,12 @@ class BadInput(TaskError):
     outcome = Outcome.BAD_INPUT
 
 
+class Regression(TaskError):
+    """A kernel that does something else than it must."""
+
+    outcome = Outcome.REGRESSION
+
+
 class InvalidMeasurement(TaskError):
     """A measurement that was made but cannot be trusted."""
 

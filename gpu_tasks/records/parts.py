@@ -123,7 +123,8 @@ class VerifyRecord:
     """Result of hashing sources or payload against what is pinned.
 
     ``subject`` is "sources" or "payload". For sources, ``sources_sha256`` is the hash of the pins file and
-    ``sources`` maps each path to the sha256 found. For the payload, ``payload`` identifies the set.
+    ``sources`` maps each path to the sha256 found; kernels that were allowed to be changed, as in a run that tries one,
+    are no mismatch. For the payload, ``payload`` identifies the set.
     """
 
     kind: str  # "verify"

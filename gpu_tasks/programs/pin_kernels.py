@@ -1,0 +1,74 @@
+"""Building the kernels that are to be pinned: beside the pinned ones, until the emulator has found them right."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from gpu_tasks.candidates.building import build
+from gpu_tasks.comparison.emulation import Wanted, emulate
+from gpu_tasks.devices.emulated.parser import parse
+from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_control, load_kernels, read_manifest
+from gpu_tasks.payload.draws import Payload
+from gpu_tasks.programs.console import progress
+from gpu_tasks.records import Outcome, Regression, TaskError, write_text_atomically
+from gpu_tasks.sources import ROOT
+from gpu_tasks.workloads.registry import get_workload
+
+WORKLOAD, SET = "qda", "original"
+"""What the pinned kernels are of, and the draws that vouch for them."""
+
+
+def build_kernels() -> None:
+    """Build, try what is new on the emulator, and only then put it in the place of the pinned kernels.
+
+    Raises ``Regression`` (``kernel_wrong``), with nothing written, for kernels that are wrong; what ``build`` raises,
+    and ``BadInput`` for text that the emulator does not take.
+    """
+    with tempfile.TemporaryDirectory(prefix="kernel-nightly-pin-") as scratch:
+        manifest = build(ROOT, Path(scratch, "ptx"), "kernels")
+        _try(manifest)
+        folder = COMMITTED.parent
+        built = {path.name: path.read_text(encoding="ascii") for path in sorted(manifest.parent.iterdir())}
+        changed = [name for name, text in built.items() if _text(folder / name) != text]
+        for name in changed:
+            write_text_atomically(built[name], folder / name)
+            progress(f"{folder / name}: written")
+    if not changed:
+        progress(f"{folder}: up to date")
+
+
+def _try(manifest: Path) -> None:
+    """Every variant that is not what is pinned, and the default always, on all draws with all checks."""
+    found = read_manifest(manifest)
+    _, control = load_control(manifest)
+    parse(control)
+    workload = get_workload(WORKLOAD)
+    payload = Payload(SET, workload)
+    draws = [entry.draw for entry in payload.manifest.draws]
+    tried = [name for name in found.variants if name == found.default or _changed(manifest, name)]
+    progress(f"emulator: {', '.join(tried)} on {len(draws)} draws, races looked for")
+    wanted = [Wanted(name, load_kernels(manifest, name), draws, static=False) for name in tried]
+    wrong = []
+    for name, emulated in zip(tried, emulate(workload, payload, wanted), strict=True):
+        failed = [record.reason for record in emulated.validations if record.outcome is not Outcome.OK]
+        wrong += [f"{name}: {reason.message}" for reason in failed if reason]
+    for line in wrong:
+        progress(line)
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise Regression("kernel_wrong", f"{wrong[0]}{more}; nothing was written")
+
+
+def _changed(manifest: Path, name: str) -> bool:
+    """Whether a variant that was built is another than the pinned one; one that cannot be read is no longer it."""
+    try:
+        pinned: Kernels | None = load_kernels(COMMITTED, name)
+    except TaskError:
+        pinned = None
+    built = load_kernels(manifest, name)
+    return pinned is None or (pinned.launches, pinned.texts) != (built.launches, built.texts)
+
+
+def _text(path: Path) -> str | None:
+    return path.read_bytes().decode("ascii", "replace") if path.is_file() else None
