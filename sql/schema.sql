@@ -782,12 +782,12 @@ CREATE TABLE comparison_block (
     pinned_cuda_ms double precision,
     candidate_wall_ms double precision,
     pinned_wall_ms double precision,
-    CONSTRAINT comparison_block_cuda_ms_check CHECK ((num_nulls(candidate_cuda_ms, pinned_cuda_ms) = ANY (ARRAY[0, 2]))),
-    CONSTRAINT comparison_block_energy_check CHECK ((num_nulls(candidate_mj, pinned_mj) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT comparison_block_cuda_ms_check CHECK (((NOT valid) OR (num_nulls(candidate_cuda_ms, pinned_cuda_ms) = ANY (ARRAY[0, 2])))),
+    CONSTRAINT comparison_block_energy_check CHECK (((NOT valid) OR (num_nulls(candidate_mj, pinned_mj) = ANY (ARRAY[0, 2])))),
     CONSTRAINT comparison_block_finite_check CHECK (((GREATEST(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) < 'Infinity'::double precision) AND (LEAST(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > '-Infinity'::double precision))),
     CONSTRAINT comparison_block_numbers_check CHECK (((round >= 0) AND (block >= 0))),
-    CONSTRAINT comparison_block_times_check CHECK ((LEAST(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > (0)::double precision)),
-    CONSTRAINT comparison_block_wall_ms_check CHECK ((num_nulls(candidate_wall_ms, pinned_wall_ms) = ANY (ARRAY[0, 2])))
+    CONSTRAINT comparison_block_times_check CHECK (((NOT valid) OR (LEAST(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > (0)::double precision))),
+    CONSTRAINT comparison_block_wall_ms_check CHECK (((NOT valid) OR (num_nulls(candidate_wall_ms, pinned_wall_ms) = ANY (ARRAY[0, 2]))))
 );
 
 COMMENT ON TABLE comparison_block IS 'Blocks in which two kernels took turns within seconds: the pairs that a comparison is judged by';

@@ -83,10 +83,14 @@ comparison_block = Table(
     optional("candidate_wall_ms", DOUBLE, "Wall time of the candidate, ms a replay"),
     optional("pinned_wall_ms", DOUBLE, "Wall time of the other kernel, ms a replay"),
     CheckConstraint("round >= 0 AND block >= 0", name="numbers"),
-    together("energy", "candidate_mj", "pinned_mj"),
-    together("cuda_ms", "candidate_cuda_ms", "pinned_cuda_ms"),
-    together("wall_ms", "candidate_wall_ms", "pinned_wall_ms"),
-    CheckConstraint("least(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > 0", name="times"),
+    # Where a round was broken off, a block may have one of the two, and nothing is made of it.
+    *(
+        CheckConstraint(f"NOT valid OR num_nulls(candidate_{name}, pinned_{name}) IN (0, 2)", name=what)
+        for what, name in (("energy", "mj"), ("cuda_ms", "cuda_ms"), ("wall_ms", "wall_ms"))
+    ),
+    CheckConstraint(
+        "NOT valid OR least(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > 0", name="times"
+    ),
     comment="Blocks in which two kernels took turns within seconds: the pairs that a comparison is judged by",
 )
 

@@ -102,11 +102,11 @@ CREATE TABLE comparison_block (
     pinned_wall_ms DOUBLE PRECISION,
     CONSTRAINT comparison_block_pk PRIMARY KEY (run_id, round, block),
     CONSTRAINT comparison_block_numbers_check CHECK (round >= 0 AND block >= 0),
-    CONSTRAINT comparison_block_energy_check CHECK (num_nulls(candidate_mj, pinned_mj) IN (0, 2)),
-    CONSTRAINT comparison_block_cuda_ms_check CHECK (num_nulls(candidate_cuda_ms, pinned_cuda_ms) IN (0, 2)),
-    CONSTRAINT comparison_block_wall_ms_check CHECK (num_nulls(candidate_wall_ms, pinned_wall_ms) IN (0, 2)),
+    CONSTRAINT comparison_block_energy_check CHECK (NOT valid OR num_nulls(candidate_mj, pinned_mj) IN (0, 2)),
+    CONSTRAINT comparison_block_cuda_ms_check CHECK (NOT valid OR num_nulls(candidate_cuda_ms, pinned_cuda_ms) IN (0, 2)),
+    CONSTRAINT comparison_block_wall_ms_check CHECK (NOT valid OR num_nulls(candidate_wall_ms, pinned_wall_ms) IN (0, 2)),
     CONSTRAINT comparison_block_times_check
-        CHECK (least(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > 0),
+        CHECK (NOT valid OR least(candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms, pinned_wall_ms) > 0),
     CONSTRAINT comparison_block_finite_check
         CHECK (greatest(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms, pinned_cuda_ms, candidate_wall_ms,
             pinned_wall_ms) < 'Infinity' AND least(candidate_mj, pinned_mj, control_mj, candidate_cuda_ms,

@@ -125,19 +125,14 @@ def test_the_detector_gets_from_the_database_what_it_gets_from_the_record(databa
 
 
 def _block(draw: st.DrawFn) -> BlockFigures:
-    ms = st.floats(1e-4, 10)
-    energies = draw(st.none() | st.tuples(st.floats(-1, 10), st.floats(-1, 10)))
-    cuda, wall = (draw(st.none() | st.tuples(ms, ms)) for _ in range(2))
+    """Both or none of each figure; of a round that was broken off also one alone."""
+    ms, mj, valid = st.floats(1e-4, 10), st.floats(-1, 10), draw(st.booleans())
+    pairs = [draw(st.none() | st.tuples(figure, figure)) or (None, None) for figure in (mj, ms, ms)]
+    if not valid:
+        pairs = [draw(st.sampled_from([pair, (pair[0], None), (None, pair[1])])) for pair in pairs]
+    energy, cuda, wall = pairs
     control = draw(st.none() | st.floats(-1, 1))
-    return BlockFigures(
-        draw(st.integers(0, 3)),
-        draw(st.integers(0, 5)),
-        draw(st.booleans()),
-        *(energies or (None, None)),
-        control,
-        *(cuda or (None, None)),
-        *(wall or (None, None)),
-    )
+    return BlockFigures(draw(st.integers(0, 3)), draw(st.integers(0, 5)), valid, *energy, control, *cuda, *wall)
 
 
 @DEEPLY
