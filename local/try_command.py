@@ -41,7 +41,8 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
         if device is None:
             outcome = Outcome.REGRESSION if told.is_worse else Outcome.OK
             said(f"\nverdict: {'worse' if told.is_worse else 'not worse'} on the emulator (exit {outcome.exit_code})")
-            said("" if told.is_worse else SHOWS_MORE)
+            if not told.is_worse:
+                said(SHOWS_MORE)
             return _answer(arguments, candidate, told, None, outcome.exit_code)
         frozen = params | _frozen(candidate, request.label)
         with hold(home, arguments.dsn, need_airflow=True) as held:
