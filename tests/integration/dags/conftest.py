@@ -1,4 +1,4 @@
-"""A nightly run by ``dag.test``: throwaway SQLite for Airflow, real PostgreSQL for the results, real programs."""
+"""A run of a DAG by ``dag.test``: throwaway SQLite for Airflow, real PostgreSQL for the results, real programs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = ["database", "newest_schema", "roles"]
 ROOT = Path(__file__).resolve().parents[3]
 BASELINES = ROOT / "gpu_tasks" / "baselines"
 RUN_DAG = Path(__file__).with_name("run_dag.py")
+NIGHT = "nightly_qda"
 FAULTY_PYTHON = Path(__file__).with_name("faulty_python.py")
 
 
@@ -49,27 +50,28 @@ def metadata_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run_night(metadata_template: Path, database: Database, tmp_path: Path) -> Iterator[Callable[..., Ran]]:
-    """Function that runs a night with parameters and, if asked, a fault; results in ``database``."""
+    """Function that runs a night with parameters and, if asked, a fault; results in ``database``.
+
+    ``dag``: of another DAG, which has all of its parameters from the test.
+    """
     ensure_first_baselines(database.writer, BASELINES)
     home = tmp_path / "airflow"
     shutil.copytree(metadata_template, home)
     (home / "airflow.cfg").unlink(missing_ok=True)
 
-    def run(fault: str = "", *, environment: dict[str, str] | None = None, **conf: Any) -> Ran:
+    def run(fault: str = "", *, dag: str = NIGHT, environment: dict[str, str] | None = None, **conf: Any) -> Ran:
         values = _environment(home) | {
             "NIGHTLY_ROOT": str(ROOT),
             "NIGHTLY_RUNS": str(tmp_path / "runs"),
             "NIGHTLY_RECORDS": str(tmp_path / "records"),
-            "NIGHTLY_TEST_DAG": str(ROOT / "dags" / "nightly_qda.py"),
+            "NIGHTLY_CANDIDATES": str(tmp_path / "candidates"),
+            "NIGHTLY_TEST_DAG": str(ROOT / "dags" / f"{dag}.py"),
             "NIGHTLY_TEST_FAULT": fault,
             "NIGHTLY_GPU_PYTHON": str(_faulty_python(tmp_path)) if fault else sys.executable,
             "AIRFLOW_CONN_KERNEL_NIGHTLY_RESULTS": _connection(database),
         }
-        command = [
-            sys.executable,
-            str(RUN_DAG),
-            json.dumps({"device": "reference", "draws": [0, 3], "rounds": 1} | conf),
-        ]
+        defaults = {"device": "reference", "draws": [0, 3], "rounds": 1} if dag == NIGHT else {}
+        command = [sys.executable, str(RUN_DAG), json.dumps(defaults | conf)]
         ended = subprocess.run(
             command, env=values | (environment or {}), capture_output=True, text=True, timeout=100, check=False
         )
@@ -81,7 +83,7 @@ def run_night(metadata_template: Path, database: Database, tmp_path: Path) -> It
         for instance in result["tasks"]:
             tasks.setdefault(instance["task"], set()).add(instance["state"])
         with database.reader.connect() as connection:
-            verdict = run_verdict(connection, "nightly_qda", result["dag_run_id"]).as_json()
+            verdict = run_verdict(connection, dag, result["dag_run_id"]).as_json()
         return Ran(result["dag_run_id"], result["state"], tasks, verdict, ended.stdout + ended.stderr)
 
     yield run

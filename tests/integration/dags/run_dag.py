@@ -1,4 +1,4 @@
-"""Run ``nightly_qda`` once with ``dag.test`` in a process of its own; prints one JSON line of task states.
+"""Run a DAG once with ``dag.test`` in a process of its own; prints one JSON line of task states.
 
 ``dag.test`` never raises, and parameters of one run leak into the next of the same process: hence a script.
 Usage: ``run_dag.py CONF_JSON``; the environment is prepared by the caller. ``NIGHTLY_TEST_LOGICAL_DATE`` names the run:
@@ -22,7 +22,7 @@ def main() -> None:
     specification.loader.exec_module(module)
     for task in module.dag.tasks:
         task.retries = 0  # dag.test would wait out every retry delay
-        if task.task_id == "provision":
+        if task.task_id in ("provision", "candidate"):
             task.python = os.environ["NIGHTLY_GPU_PYTHON"]  # the faulty one, where there is a fault
     named = os.environ.get("NIGHTLY_TEST_LOGICAL_DATE")
     date = dict.fromkeys(("logical_date", "run_after"), datetime.fromisoformat(named)) if named else {}
