@@ -14,6 +14,7 @@ from gpu_tasks.records import (
     STORED_PROTOCOLS,
     TELEMETRY_MOMENTS,
     BadInput,
+    ComparisonRecord,
     Outcome,
     RoundRecord,
     RunRecord,
@@ -21,6 +22,7 @@ from gpu_tasks.records import (
     parse_utc,
     run_id_for,
 )
+from regression.results.candidate_columns import COMPARISON
 from regression.results.columns import ENERGY_TRUST, TRIGGERS
 
 Rule = tuple[str, bool, str, Any]
@@ -58,13 +60,16 @@ def _times(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 def _parts(record: RunRecord) -> Iterator[tuple[str, Any]]:
     """Every record within the record, with its field."""
-    for name in ("provision", "verify_sources", "verify_payload", "confirmation"):
+    for name in ("provision", "verify_sources", "verify_payload", "confirmation", "candidate", "comparison"):
         part = getattr(record, name)
         if part is not None:
             yield f"$.{name}", part
     for name in ("validations", "rounds", "telemetry"):
         for index, part in enumerate(getattr(record, name)):
             yield f"$.{name}[{index}]", part
+    for name in ("emulated", "validations", "pinned_validations", "rounds"):
+        for index, part in enumerate(getattr(record.comparison, name, ())):
+            yield f"$.comparison.{name}[{index}]", part
 
 
 def _rules(record: RunRecord) -> Iterator[Rule]:
@@ -96,6 +101,8 @@ def _rules(record: RunRecord) -> Iterator[Rule]:
         yield from _validation(f"$.validations[{index}]", validation)
     for index, measured in enumerate(record.rounds):
         yield from _round(f"$.rounds[{index}]", measured)
+        own = measured.arm != COMPARISON
+        yield f"$.rounds[{index}].arm", own, f"another than that of the comparison's rounds, {COMPARISON}", measured.arm
     for index, telemetry in enumerate(record.telemetry):
         yield from _one_of(f"$.telemetry[{index}].when", telemetry.when, TELEMETRY_MOMENTS)
     for index, gate in enumerate(record.gates):
@@ -105,6 +112,7 @@ def _rules(record: RunRecord) -> Iterator[Rule]:
     yield from _distinct("$.telemetry[{}].when", [telemetry.when for telemetry in record.telemetry])
     yield from _distinct("$.gates[{}].where", [(gate.gate, gate.where) for gate in record.gates])
     yield from _confirmation(record)
+    yield from _candidate(record)
     yield from _summary(record)
 
 
@@ -157,6 +165,45 @@ def _confirmation(record: RunRecord) -> Iterator[Rule]:
     for index, measured in enumerate(record.rounds):
         known = measured.round < first or measured.round in plan.rounds
         yield f"$.rounds[{index}].round", known, "a round that was asked for or planned", measured.round
+
+
+def _candidate(record: RunRecord) -> Iterator[Rule]:
+    """Only a run that tries a kernel has one, and what it is compared with."""
+    for name in ("candidate", "comparison"):
+        fine = getattr(record, name) is None or record.request.candidate is not None
+        yield f"$.{name}", fine, "none, as the request names no candidate", "one"
+    if record.comparison is not None:
+        yield from _comparison(record.comparison)
+
+
+def _comparison(compared: ComparisonRecord) -> Iterator[Rule]:
+    where = "$.comparison"
+    yield from _one_of(f"{where}.energy_trust", compared.energy_trust, ENERGY_TRUST)
+    found = len(compared.validations)
+    yield f"{where}.validations", not found, "none, as the run has its own", found
+    for name in ("emulated", "pinned_validations"):
+        validations = getattr(compared, name)
+        for index, validation in enumerate(validations):
+            yield from _validation(f"{where}.{name}[{index}]", validation)
+        yield from _distinct(f"{where}.{name}[{{}}].draw", [validation.draw for validation in validations])
+    for index, measured in enumerate(compared.rounds):
+        yield from _round(f"{where}.rounds[{index}]", measured)
+        yield f"{where}.rounds[{index}].arm", measured.arm == COMPARISON, repr(COMPARISON), measured.arm
+    yield from _distinct(f"{where}.rounds[{{}}].round", [measured.round for measured in compared.rounds])
+    valid = {measured.round: measured.valid for measured in compared.rounds}
+    for index, block in enumerate(compared.blocks):
+        yield f"{where}.blocks[{index}].round", block.round in valid, "a round of the comparison", block.round
+        same = block.valid == valid.get(block.round)
+        yield f"{where}.blocks[{index}].valid", same, "what its round says", block.valid
+        yield f"{where}.blocks[{index}].block", block.block >= 0, "0 or more", block.block
+    yield from _distinct(f"{where}.blocks[{{}}].block", [(block.round, block.block) for block in compared.blocks])
+    for index, one in enumerate(compared.differing):
+        parts = one.frozen != one.candidate or one.frozen != one.pinned
+        yield f"{where}.differing[{index}].frozen", parts, "another class than one of the two", one.frozen
+        yield f"{where}.differing[{index}].index", one.index >= 0, "0 or more", one.index
+    yield from _distinct(f"{where}.differing[{{}}].index", [(one.draw, one.index) for one in compared.differing])
+    least = len(compared.differing)
+    yield f"{where}.differing_total", compared.differing_total >= least, f"{least} or more", compared.differing_total
 
 
 def _summary(record: RunRecord) -> Iterator[Rule]:

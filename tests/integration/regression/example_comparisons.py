@@ -20,7 +20,7 @@ from gpu_tasks.records import (
     run_id_for,
 )
 from tests.integration.regression.example_energy import energy, energy_round, energy_run, figure
-from tests.integration.regression.example_records import KERNEL, NOW, digest, validation
+from tests.integration.regression.example_records import KERNEL, NOW, digest, summary_of, validation
 
 DAG = "compare_kernels"
 TRIED = replace(KERNEL, ptx_sha256=digest("tried ptx"))
@@ -147,4 +147,5 @@ def wrong_run(name: str = "wrong__1") -> RunRecord:
         energy_trust="unverified",
         energy_trust_reason=Reason("not_measured", "nothing was measured"),
     )
-    return candidate_run(name, compared, rounds=[], validations=[], outcome=Outcome.REGRESSION, reason=DISAGREES)
+    record = candidate_run(name, compared, rounds=[], validations=[], outcome=Outcome.REGRESSION, reason=DISAGREES)
+    return replace(record, summary=summary_of([], []))
