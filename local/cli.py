@@ -126,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the program runs
     if os.geteuid() == 0:
         os.umask(0o022)  # what root makes, PostgreSQL's user must pass through; what is secret is closed by itself
-    as_json = words[:1] in (["run"], ["try"]) and "--json" in words
+    as_json = words[0] if words[:1] in (["run"], ["try"]) and "--json" in words else None
     try:
         home = Home(default_home())
         if words[:1] == ["task"]:  # everything behind it, --help too, is the program's
@@ -149,13 +149,13 @@ def main(argv: list[str] | None = None) -> int:
     return _failed(text, failure.exit_code, failure.value, as_json=as_json)
 
 
-def _failed(text: str, status: int, verdict: str, *, as_json: bool) -> int:
-    """Say why there is no verdict: for people, and for scripts as the JSON object that they were promised."""
+def _failed(text: str, status: int, verdict: str, *, as_json: str | None) -> int:
+    """Say why there is no verdict: for people, and for scripts as the JSON object that ``as_json`` promised them."""
     print(f"nightly: {text}", file=sys.stderr)
     if as_json:
-        nothing = dict.fromkeys(("run_id", "dag_run_id", "workload", "device"))
-        none_made = {"agreed": None, "total": None}
-        print(json.dumps(nothing | {"verdict": verdict, "checks": {}, "agreement": none_made, "exit": status}))
+        nothing: dict[str, object] = dict.fromkeys(("run_id", "dag_run_id", "workload", "device"))
+        nothing |= {"verdict": verdict, "checks": {}, "agreement": {"agreed": None, "total": None}, "exit": status}
+        print(json.dumps(nothing | ({"candidate": None, "comparison": {}} if as_json == "try" else {})))
     return status
 
 

@@ -50,7 +50,7 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
                 print(runs.queue(held, COMPARISON, frozen))
                 return Outcome.OK.exit_code
             ended, compared = compare(held, frozen)
-    return _finish(arguments, candidate, compared or told, ended)
+    return _finish(arguments, candidate, compared, ended)
 
 
 def compare(held: Stack, params: dict[str, Any]) -> tuple[Conclusion, Told | None]:
@@ -112,8 +112,8 @@ def _require_running(home: Home, arguments: argparse.Namespace) -> None:
         raise Usage("try --queue: expected a running stack, found none; `./nightly up` first, or leave out --queue")
 
 
-def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Told, ended: Conclusion) -> int:
-    said(f"\n{told.table}\n")
+def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Told | None, ended: Conclusion) -> int:
+    said(f"\n{told.table if told else 'the run ended before it could compare the two'}\n")
     said("\n".join(ended.lines()))
     status = _answer(arguments, candidate, told, ended, ended.result.exit_code)
     said(f'query:   ./nightly sql "{ASKED}"')
@@ -124,18 +124,21 @@ def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Tol
 
 
 def _answer(
-    arguments: argparse.Namespace, candidate: CandidateRecord, told: Told, ended: Conclusion | None, status: int
+    arguments: argparse.Namespace, candidate: CandidateRecord, told: Told | None, ended: Conclusion | None, status: int
 ) -> int:
     if arguments.json:
         print(json.dumps(as_json(candidate, told, ended.result.as_json() if ended else None, status)))
     return status
 
 
-def as_json(candidate: CandidateRecord, told: Told, result: Mapping[str, Any] | None, status: int) -> dict[str, Any]:
+def as_json(
+    candidate: CandidateRecord, told: Told | None, result: Mapping[str, Any] | None, status: int
+) -> dict[str, Any]:
     """What ``--json`` prints: that of ``run``, with what was tried and what was found."""
     outcome = next(outcome for outcome in Outcome if outcome.exit_code == status)
     nothing: dict[str, Any] = dict.fromkeys(("run_id", "dag_run_id", "device"))
     nothing |= {"workload": candidate.workload, "verdict": outcome.value, "checks": {}, "exit": status}
+    nothing |= {"agreement": {"agreed": None, "total": None}}
     return {
         **(result or nothing),
         "candidate": {
@@ -146,5 +149,5 @@ def as_json(candidate: CandidateRecord, told: Told, result: Mapping[str, Any] | 
             "bundle": candidate.bundle,
             "against_bundle": candidate.against_bundle,
         },
-        "comparison": told.as_json(),
+        "comparison": told.as_json() if told else {},
     }
