@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_tasks.programs.bounds import MOST_BLOCKS
 from gpu_tasks.records import BadInput, RunRequest, run_id_for
 from regression.nights.folder import safe_name
 from regression.nights.params import build_request, check_params
-from regression.nights.schema import COMPARISON, NIGHT, VARIANTS, Schema
+from regression.nights.schema import COMPARISON, MAX_BLOCKS, NIGHT, VARIANTS, Schema
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -221,7 +222,7 @@ def test_a_comparison_needs_a_candidate_and_nothing_else(folders: list[Path]) ->
         {"variant": "../x", "candidate": "main"},
         {"device": "reference", "candidate": "main"},
         {"blocks": -1, "candidate": "main"},
-        {"blocks": 401, "candidate": "main"},
+        {"blocks": MAX_BLOCKS + 1, "candidate": "main"},
         {"blocks": 8.0, "candidate": "main"},
         {"rounds": -1, "candidate": "main"},
         {"rounds": 101, "candidate": "main"},
@@ -235,6 +236,10 @@ def test_what_is_wrong_with_a_comparison_is_refused_and_named(folders: list[Path
     with pytest.raises(BadInput) as caught:
         comparison(folders, **given)
     assert caught.value.message.startswith(f"{next(iter(given))}:")
+
+
+def test_as_many_blocks_as_the_program_takes() -> None:
+    assert MAX_BLOCKS == MOST_BLOCKS
 
 
 def test_a_night_knows_no_candidate_but_may_be_of_a_changed_kernel(folders: list[Path]) -> None:
