@@ -213,6 +213,12 @@ def test_a_lost_device_is_no_verdict_on_the_kernel() -> None:
     assert verdicts_of(nothing)[0].reason_code == "device_lost"
 
 
+@pytest.mark.parametrize("outcome", [Outcome.BAD_INPUT, Outcome.REGRESSION])
+def test_a_finding_keeps_its_reason_whatever_it_is_counted_as(outcome: Outcome) -> None:
+    found = verdicts_of(record_of(**REFUSED, emulated=[failed(0, outcome, RACE)], validations=[]))[0]
+    assert (found.verdict.value, found.reason_code) == ("regressed", "race")
+
+
 def test_blocks_of_an_invalid_round_are_told_and_not_counted() -> None:
     blocks = [block(number, -0.0586, 0.0, valid=number >= 4) for number in range(12)]
     found = verdicts_of(record_of(blocks=blocks))[2]

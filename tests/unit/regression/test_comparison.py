@@ -19,6 +19,7 @@ from regression.detectors.paired import MOST_BLOCKS, BlockPair, blocks_needed, d
 
 MIRRORED = {Verdict.REGRESSED: Verdict.IMPROVED, Verdict.IMPROVED: Verdict.REGRESSED}
 FINE = ComparedPredictions((0,), (DrawResult(0, 10, 10, (), "hash", (True,)),), (DrawResult(0, 10, 10, (), "hash"),))
+LOST = Problem("infrastructure_failure", "device_lost", "gone")
 NO_COUNTER = Problem("ok", "no_energy_counter", "a CPU device has none")
 
 energies = st.floats(0.1, 10.0)
@@ -164,6 +165,10 @@ def test_blocks_needed_decide_and_one_less_does_not() -> None:
     assert detectable(0.02, needed) <= 0.01 < detectable(0.02, needed - 1)
     assert needed == 34
     assert judge_metric(around(0.001, 0.02, needed), TIME).verdict is Verdict.OK
+    # A difference of 1 % would be found by eight of these; one of 0.65 % is told neither from nothing nor from 1 %.
+    between = judge_metric(around(0.0065, 0.00813), TIME)
+    assert between.details["detectable_percent"] < 1
+    assert (between.verdict, between.details["blocks_needed"]) == (Verdict.INCONCLUSIVE, 9)
     far = paired_effect(around(0.001, 10.0))
     assert far is not None
     assert blocks_needed(far, 0.01) is None
@@ -234,7 +239,8 @@ def test_unverified_energy_without_a_usable_block_is_invalid() -> None:
         (NO_COUNTER, None, Verdict.UNAVAILABLE, "no_energy_counter"),
         (Problem("ok", "no_blocks", "no blocks were asked for"), None, Verdict.INCONCLUSIVE, "no_blocks"),
         (Problem("ok", "candidate_wrong", "wrong"), None, Verdict.INCONCLUSIVE, "candidate_wrong"),
-        (None, Problem("infrastructure_failure", "device_lost", "gone"), Verdict.INVALID, "device_lost"),
+        (None, LOST, Verdict.INVALID, "device_lost"),
+        (Problem("ok", "candidate_wrong", "wrong"), LOST, Verdict.INCONCLUSIVE, "candidate_wrong"),
         (None, None, Verdict.INVALID, "no_blocks"),
     ],
 )
@@ -247,5 +253,6 @@ def test_why_there_are_no_blocks_decides(
 
 
 def test_a_comparison_that_broke_off_is_judged_by_the_blocks_it_has() -> None:
-    broken = replace(MEASURED, problem=Problem("infrastructure_failure", "device_lost", "gone"))
+    broken = replace(MEASURED, problem=LOST, predictions=replace(FINE, problem=LOST))
     assert of(broken)["compare_time"].verdict is Verdict.REGRESSED
+    assert of(broken)["compare_predictions"].verdict is Verdict.OK
