@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Iterator
 from itertools import starmap
 
+from gpu_tasks.comparison.recheck import recomputed_comparison
 from gpu_tasks.convert.checking import Fact, check
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.recheck import recomputed_round, recomputed_telemetry
-from gpu_tasks.energy.trust import energy_trust
-from gpu_tasks.records import RunRecord
+from gpu_tasks.energy.trust import comparison_trust, energy_trust
+from gpu_tasks.records import ComparisonRecord, RunRecord
 
 TRUSTED = "verified"
 
@@ -35,7 +36,20 @@ def _facts(record: RunRecord) -> Iterator[Fact]:
     for field in dataclasses.fields(computed):
         yield Fact(f"$.summary.{field.name}", getattr(computed, field.name), getattr(record.summary, field.name))
     gates, trust, _ = energy_trust(record.provision, record.telemetry, record.rounds, request.reference_bands)
+    if record.comparison is not None:
+        yield from _of_comparison(record, record.comparison)
     if record.gates:
         yield Fact("$.gates", gates, record.gates)
     if TRUSTED in (record.energy_trust, trust):
         yield Fact("$.energy_trust", trust, record.energy_trust)
+
+
+def _of_comparison(record: RunRecord, compared: ComparisonRecord) -> Iterator[Fact]:
+    where = "$.comparison"
+    yield Fact(f"{where}.validations", [], compared.validations)  # they are the run's own
+    yield from starmap(Fact, recomputed_comparison(compared, record.validations, where))
+    device = record.provision.device if record.provision else None
+    bands = record.request.reference_bands
+    trust, _ = comparison_trust(device, record.telemetry, compared.rounds, bands, compared.not_measured)
+    if TRUSTED in (compared.energy_trust, trust):
+        yield Fact(f"{where}.energy_trust", trust, compared.energy_trust)

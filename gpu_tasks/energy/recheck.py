@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from gpu_tasks.energy.derive import with_figures
@@ -32,6 +32,11 @@ def check_part(record: RoundRecord | TelemetryRecord, source: str) -> None:
     A figure that somebody or something has changed on its way is no measurement, however well it looks.
     """
     found = recomputed_round(record, "$") if isinstance(record, RoundRecord) else recomputed_telemetry(record, "$")
+    refuse_difference(found, source)
+
+
+def refuse_difference(found: Iterable[Difference], source: str) -> None:
+    """Raise ``BadInput`` (``contradictory_part``) for the first difference."""
     for field, expected, said in found:
         if expected != said:
             shown = [repr(value) if len(repr(value)) <= 80 else f"{value!r:.77}..." for value in (expected, said)]

@@ -18,6 +18,8 @@ def run(arguments: Namespace) -> None:
     record = read_record(arguments.record, RunRecord)
     check_run(record, str(arguments.record))
     parts = f"{_counted(record.validations, 'draw')} and {_counted(record.rounds, 'round')}"
+    if record.comparison is not None:
+        parts += f", and a comparison of {_counted(record.comparison.blocks, 'block')},"
     progress(f"{arguments.record}: {parts} say the same again")
 
 

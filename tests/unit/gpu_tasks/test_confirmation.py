@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpu_tasks.convert.own import check_run
-from gpu_tasks.programs.summarise import check_request, read_parts, run_record
+from gpu_tasks.programs.parts import read_parts
+from gpu_tasks.programs.summarise import check_request, run_record
 from gpu_tasks.records import (
     BadInput,
     ConfirmationRecord,

@@ -10,7 +10,8 @@ import pytest
 
 from gpu_tasks.energy.gates import failed, unchecked
 from gpu_tasks.programs.cli import main
-from gpu_tasks.programs.summarise import Part, judge, read_parts
+from gpu_tasks.programs.judging import judge
+from gpu_tasks.programs.parts import Part, read_parts
 from gpu_tasks.records import GATES, Outcome, Reason, RoundRecord, RunRecord, read_record, write_record
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.energy.nights import simulated_night

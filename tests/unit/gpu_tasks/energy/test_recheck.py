@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gpu_tasks.convert.own import check_run
 from gpu_tasks.energy.recheck import check_part
-from gpu_tasks.programs.summarise import read_parts, run_record
+from gpu_tasks.programs.parts import read_parts
+from gpu_tasks.programs.summarise import run_record
 from gpu_tasks.records import (
     BadInput,
     Outcome,

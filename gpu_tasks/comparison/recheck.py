@@ -1,0 +1,42 @@
+"""A comparison held against itself: everything in it that follows from its validations and readings, once more."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from gpu_tasks.comparison.differing import differing
+from gpu_tasks.energy.blocks import block_figures
+from gpu_tasks.energy.recheck import Difference, recomputed_round
+from gpu_tasks.records import BadInput, ComparisonRecord, DifferingPrediction, Outcome, ValidationRecord
+
+
+def recomputed_comparison(
+    record: ComparisonRecord, validations: Sequence[ValidationRecord], where: str
+) -> Iterator[Difference]:
+    """Fields, what follows from the rest, and what they say; ``validations`` are the candidate's on the device.
+
+    Where there are none, the candidate was judged on the emulator. Raises ``BadInput`` for readings without figures.
+    """
+    for index, measured in enumerate(record.rounds):
+        yield from recomputed_round(measured, f"{where}.rounds[{index}]")
+    try:
+        blocks = block_figures(record.rounds)
+    except ArithmeticError as error:
+        message = f"{where}.rounds: expected readings that blocks can be made of, found {type(error).__name__}: {error}"
+        raise BadInput("bad_readings", message) from None
+    yield f"{where}.blocks", blocks, record.blocks
+    judged = validations or record.emulated
+    found = differing(judged, record.pinned_validations)
+    yield f"{where}.differing_total", found.total, record.differing_total
+    yield f"{where}.differing", found.listed, [_classes(one) for one in record.differing]
+    for index, one in enumerate(record.differing):
+        own, other = one.candidate_score, one.pinned_score
+        yield f"{where}.differing[{index}].gap", None if own is None or other is None else other - own, one.gap
+    if any(validation.outcome is not Outcome.OK for validation in judged):
+        yield f"{where}.outcome", Outcome.REGRESSION, record.outcome
+        yield f"{where}.rounds", [], record.rounds
+
+
+def _classes(one: DifferingPrediction) -> DifferingPrediction:
+    return dataclasses.replace(one, candidate_score=None, pinned_score=None, gap=None)
