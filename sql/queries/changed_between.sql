@@ -22,7 +22,7 @@ WITH named AS NOT MATERIALIZED (
     FROM named
     WHERE dag_run_id = :'later'
        OR run_id = substring(:'later' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
-       OR :'later' IN ('', night) AND trigger <> 'import' AND workload = :'workload'
+       OR :'later' IN ('', night) AND trigger <> 'import' AND NOT candidate AND workload = :'workload'
           AND (:'device' = '' OR device_uuid = :'device' OR device = :'device')
     ORDER BY started_at DESC
     LIMIT 1
@@ -31,8 +31,9 @@ WITH named AS NOT MATERIALIZED (
     FROM named, later
     WHERE named.dag_run_id = :'earlier'
        OR named.run_id = substring(:'earlier' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
-       OR :'earlier' IN ('', named.night) AND named.trigger <> 'import' AND named.workload = later.workload
-          AND named.device_id IS NOT DISTINCT FROM later.device_id AND named.started_at < later.started_at
+       OR :'earlier' IN ('', named.night) AND named.trigger <> 'import' AND NOT named.candidate
+          AND named.workload = later.workload AND named.device_id IS NOT DISTINCT FROM later.device_id
+          AND named.started_at < later.started_at
     ORDER BY named.started_at DESC
     LIMIT 1
 ), both_runs AS (
@@ -73,7 +74,7 @@ WITH named AS NOT MATERIALIZED (
             SELECT key, counters -> 'state_before' ->> key
             FROM unnest(ARRAY['power_limit_w', 'memory_clock_mhz', 'persistence_mode', 'mig_mode']) AS key
         ) AS fact (name, value)
-    WHERE round.valid
+    WHERE round.valid AND round.arm <> 'comparison'
     GROUP BY side, fact.name
     UNION ALL
     SELECT side, 'request', 'protocol used', protocol FROM both_runs

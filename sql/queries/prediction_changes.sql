@@ -24,6 +24,7 @@ WITH runs AS (
       AND run.started_at >= (:'since'::timestamp - interval '1 year') AT TIME ZONE 'UTC'
       AND run.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
       AND run.trigger <> 'import'
+      AND NOT run.candidate
     WINDOW board AS (PARTITION BY run.device_id, run.payload_id ORDER BY run.started_at)
 )
 SELECT (runs.started_at AT TIME ZONE 'UTC')::date AS night, (before.started_at AT TIME ZONE 'UTC')::date AS night_before,
@@ -45,6 +46,7 @@ LEFT JOIN LATERAL (
       AND run.started_at < runs.started_at
       AND run.started_at >= (:'since'::timestamp - interval '1 year') AT TIME ZONE 'UTC'
       AND run.trigger <> 'import'
+      AND NOT run.candidate
       AND earlier.predictions_int32_sha256 IS NOT NULL
     ORDER BY run.started_at DESC
     LIMIT 1

@@ -13,7 +13,7 @@ SELECT *
 FROM run_detail AS r
 WHERE r.dag_run_id = :'run'
    OR r.run_id = substring(:'run' FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
-   OR :'run' = '' AND r.workload = :'workload' AND r.trigger <> 'import'
+   OR :'run' = '' AND r.workload = :'workload' AND r.trigger <> 'import' AND NOT r.candidate
       AND (:'device' = '' OR r.device_uuid = :'device' OR r.device = :'device')
 ORDER BY r.started_at DESC
 LIMIT 1;

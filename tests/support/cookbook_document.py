@@ -11,6 +11,7 @@ from typing import Any
 from local.cookbook import Parameter, Question, find_question, questions
 from local.paths import ROOT
 from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, Answer
+from tests.integration.regression.cookbook_candidate_answers import CANDIDATES
 from tests.integration.regression.cookbook_energy_answers import COMPARISONS, ROUNDS, TRENDS
 
 DOCUMENT = ROOT / "docs" / "cookbook.md"
@@ -20,6 +21,7 @@ CHAPTERS = {
     "Predictions": PREDICTIONS,
     "Energy and time by night": TRENDS,
     "Kernels, boards and figures compared": COMPARISONS,
+    "Kernels that are tried": CANDIDATES,
     "Rounds and sensors": ROUNDS,
 }
 REST = "The database itself"

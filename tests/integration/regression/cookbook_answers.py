@@ -181,7 +181,8 @@ NIGHTS = [
         [
             ("driver=570.1 cuda=12.8 torch=2.13.0", False, 0.6, "ana", "first", 1),
             ("driver=570.1 cuda=12.8 torch=2.13.0", True, 0.61, "ben", "better", 3),
-            ("driver=580.2 cuda=12.8 torch=2.13.0", True, 0.6605, "ana", "new driver", 2),
+            ("driver=580.2 cuda=12.8 torch=2.13.0", False, 0.6605, "ana", "new driver", 2),
+            ("driver=580.2 cuda=12.8 torch=2.13.0", True, 0.6, "ben", "tile 64: a tenth less", 0),
         ],
     ),
     Answer(

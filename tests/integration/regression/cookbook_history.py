@@ -1,7 +1,8 @@
 """A small history with known answers: three boards and a CPU over five weeks, with everything that goes wrong in them.
 
 GPU-1 measures around 0.60 mJ under driver 570.1 and around 0.66 mJ under 580.2; its nights of March 4 and 5 and of
-March 9 to 31 are missing. Two draws disagree on March 3 and 8. Between the nights a second kernel is tried by hand.
+March 9 to 31 are missing. Two draws disagree on March 3 and 8. Between the nights a second kernel is run by hand, and
+two candidates are tried, one of which is promoted: neither is a night, or in any figure of one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tests.integration.regression.cookbook_rounds import (
     throttled,
     with_readings,
 )
-from tests.integration.regression.example_energy import SIMULATED_GPU, WANDER, energy_run
+from tests.integration.regression.example_comparisons import blocks, candidate_run, comparison, turns, wrong_run
+from tests.integration.regression.example_energy import INVALID, SIMULATED_GPU, WANDER, energy_run
 from tests.integration.regression.example_records import (
     CPU,
     ENVIRONMENT,
@@ -33,6 +35,7 @@ from tests.integration.regression.example_records import (
 
 CLASS_BLOCKS = replace(KERNEL, variant="class_blocks", ptx_sha256="ab" * 32)
 FUSED = replace(KERNEL, variant="fused", ptx_sha256="cd" * 32)
+TILE = replace(KERNEL, variant="class_blocks", ptx_sha256="ef" * 32)
 OLD_DRIVER = replace(ENVIRONMENT, driver="560.1")
 NEW_DRIVER = replace(ENVIRONMENT, driver="580.2")
 
@@ -45,6 +48,7 @@ IDS = {
     **{name: f"manual__{name}" for name in ("cpu", "energy+10%", "faulty_sensor", "learner")},
     **{name: f"scheduled__{name}" for name in ("other-1", "other-3")},
     **{year: f"import__{year}" for year in ("2019", "2020")},
+    **{name: f"try__{name}" for name in ("tile", "centring")},
 }
 
 
@@ -73,7 +77,7 @@ def on(record: RunRecord, *, kernel: Any = CLASS_BLOCKS, environment: Any = ENVI
 
 def records() -> list[tuple[RunRecord, str]]:
     """Every run with its verdict."""
-    return [*_old_driver(), *_new_driver(), *_other_devices()]
+    return [*_old_driver(), *_new_driver(), *_candidates(), *_other_devices()]
 
 
 def _old_driver() -> list[tuple[RunRecord, str]]:
@@ -123,6 +127,28 @@ def _new_driver() -> list[tuple[RunRecord, str]]:
         (moved(on(eighth, **new), "03-08", trigger="scheduled"), "regression"),
         (moved(on(fused["8"], kernel=FUSED, **new), "03-08", 9), "ok"),
         (moved(on(april, **new), "04-01", trigger="scheduled"), "inconclusive"),
+    ]
+
+
+def _candidates() -> list[tuple[RunRecord, str]]:
+    """A tile of another size, which takes a tenth less, and a kernel without centring, which gets a query wrong.
+
+    The last block of the former is of a round that was too hot.
+    """
+    found = [*blocks(per_round=2), replace(blocks()[0], round=2, valid=False, candidate_mj=0.9)]
+    rounds = [replace(r, **INVALID) if r.round == 2 else r for r in turns(found)]
+    compared = comparison(found, rounds=rounds, candidate=TILE, pinned=CLASS_BLOCKS)
+    kernels = {"kernel": TILE, "against": CLASS_BLOCKS}
+    tile = candidate_run(
+        IDS["tile"], compared, energies=around(0.60), of={**kernels, "spec": "tile-64", "origin": "ref"}
+    )
+    wrong = wrong_run(IDS["centring"])
+    assert wrong.comparison
+    wrong = replace(wrong, comparison=replace(wrong.comparison, pinned=CLASS_BLOCKS))
+    nothing = {"device_correct": None, "reference_correct": None}
+    return [
+        (moved(on(tile, kernel=TILE, environment=NEW_DRIVER, cuda_ms_median=0.0163), "03-06", 12), "ok"),
+        (moved(on(wrong, kernel=FUSED, environment=NEW_DRIVER, **nothing), "03-07", 12), "regression"),
     ]
 
 

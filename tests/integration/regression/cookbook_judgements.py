@@ -1,4 +1,4 @@
-"""What is said of the runs in the cookbook's history: baselines, checks, verdicts, alerts and a withdrawal."""
+"""What is said of the runs in the cookbook's history: baselines, checks, verdicts, alerts, withdrawals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from regression.detectors import CheckVerdict, Verdict
+from regression.detectors.comparison import judge_comparison
 from regression.results.baselines import accept_baseline
-from regression.results.checks import store_check
+from regression.results.checks import Finding, store_check, store_findings
 from regression.results.columns import EXIT_CODES
+from regression.results.history import find_run
+from regression.results.kernel_comparisons import comparison_of
 from regression.results.loading import load_run
+from regression.results.promotion import promote_run
 from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.cookbook_history import IDS, records
+from tests.integration.regression.example_comparisons import DAG
 from tests.integration.regression.example_records import sha256_of
 
 
@@ -28,6 +33,9 @@ def store_history(writer: Engine) -> None:
     with writer.begin() as connection:
         for day, step, found, baseline in _checks():
             store_check(connection, ids[IDS[day]], found, baselines.get(baseline) if baseline else None, step)
+        for name in ("tile", "centring"):
+            found_of_both = judge_comparison(comparison_of(connection, find_run(connection, DAG, IDS[name])))
+            store_findings(connection, ids[IDS[name]], [Finding(found, None) for found in found_of_both])
         for record, verdict in records():
             connection.execute(
                 text("UPDATE run SET verdict = :verdict, exit_code = :code WHERE run_id = :run_id"),
@@ -43,6 +51,7 @@ def store_history(writer: Engine) -> None:
         successor_run_id=ids[IDS["03-01"]],
         figures="0.47 mJ; 0.60 mJ holds",
     )
+    promote_run(writer, ids[IDS["tile"]], promoted_by="ben", reason="tile 64: a tenth less")
     withdraw_run(writer, ids[IDS["fused-8"]], scope="all", withdrawn_by="ben", reason="another kernel than it says")
 
 

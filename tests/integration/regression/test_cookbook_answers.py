@@ -18,6 +18,7 @@ from regression.results import tables
 from regression.results.checks import store_check
 from regression.results.loading import load_run
 from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, Answer
+from tests.integration.regression.cookbook_candidate_answers import CANDIDATES
 from tests.integration.regression.cookbook_database import cookbook_database
 from tests.integration.regression.cookbook_energy_answers import COMPARISONS, ROUNDS, TRENDS
 from tests.integration.regression.databases import Database
@@ -26,7 +27,7 @@ from tests.integration.regression.example_records import digest
 
 __all__ = ["cookbook_database"]
 
-ANSWERS = [*NIGHTS, *PREDICTIONS, *TRENDS, *COMPARISONS, *ROUNDS]
+ANSWERS = [*NIGHTS, *PREDICTIONS, *TRENDS, *COMPARISONS, *CANDIDATES, *ROUNDS]
 MEASURED_OTHERWISE = {"storage_by_table"}
 """Its answer depends on the server: tested by itself."""
 

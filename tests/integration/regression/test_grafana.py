@@ -219,6 +219,16 @@ def test_energy_that_may_not_be_compared_is_not_drawn(reader: Any) -> None:
     assert all(low <= middle <= high for _, middle, low, high in spread)
 
 
+def test_what_was_tried_is_drawn_beside_the_nights_and_never_as_one(reader: Any) -> None:
+    drawn = rows_of(reader, "Candidates beside nights", device=("GPU-1",))
+    nights = [row for row in drawn if row[1].startswith("nights ")]
+    assert [(row[0], row[2]) for row in nights] == [
+        (row[0], row[2]) for row in rows_of(reader, "Energy by night", device=("GPU-1",))
+    ]
+    tried = [row for row in drawn if row not in nights]
+    assert tried == [(datetime(2026, 3, 6, 12, tzinfo=UTC), "tile-64 Test GPU GPU-1", 0.6)]
+
+
 def test_annotations_say_what_changed_one_for_each_run(reader: Any) -> None:
     notes = rows_of(reader, "Environment changes", device=("GPU-1",))
     changed = {(row[0].date().isoformat(), tag) for row in notes for tag in row[2].split(",")[1:]}
