@@ -121,9 +121,10 @@ def percent_of(value: float, effect: PairedEffect) -> float | None:
 
 def amount(value: float, percent: float | None, unit: str, sign: str = "+") -> str:
     """A difference with its unit and in percent, for people; ``sign`` "" leaves out a plus."""
-    digits = 2 if percent is None or abs(percent) < 10 else 1
-    beside = "" if percent is None else f" ({percent:{sign}.{digits}f} %)"
-    return f"{value:{sign}.3g} {unit}{beside}"
+    if percent is None:
+        return f"{value:{sign}.3g} {unit}"
+    digits = 4 if 0 < abs(percent) < 0.01 else 2 if abs(percent) < 10 else 1
+    return f"{value:{sign}.3g} {unit} ({percent:{sign}.{digits}f} %)"
 
 
 def _judge_time(found: KernelComparison, reason: Problem | None) -> CheckVerdict:

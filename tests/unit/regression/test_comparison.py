@@ -14,7 +14,7 @@ from scipy import stats
 
 from regression.detectors import CheckVerdict, DrawResult, Problem, Verdict
 from regression.detectors.compared_predictions import ComparedPredictions
-from regression.detectors.comparison import ENERGY, TIME, KernelComparison, judge_comparison, judge_metric
+from regression.detectors.comparison import ENERGY, TIME, KernelComparison, amount, judge_comparison, judge_metric
 from regression.detectors.paired import MOST_BLOCKS, BlockPair, blocks_needed, detectable, paired_effect
 
 MIRRORED = {Verdict.REGRESSED: Verdict.IMPROVED, Verdict.IMPROVED: Verdict.REGRESSED}
@@ -95,6 +95,19 @@ def test_figures_are_in_the_units_of_the_metric_and_in_percent_of_the_pinned_ker
         "adjusted energy 1.9 mJ a replay, pinned 2: -0.1 mJ (-5.00 %), 95 % interval -0.113 to -0.087 mJ over 4 "
         "blocks; a difference of 0.017 mJ (0.85 %) would be found in 80 of 100 comparisons"
     )
+
+
+@pytest.mark.parametrize(
+    ("percent", "shown"),
+    [
+        (None, "-0.0123 mJ"),
+        (0.0, "-0.0123 mJ (+0.00 %)"),
+        (-0.00069, "-0.0123 mJ (-0.0007 %)"),
+        (12.34, "-0.0123 mJ (+12.3 %)"),
+    ],
+)
+def test_a_small_percentage_keeps_its_digits(percent: float | None, shown: str) -> None:
+    assert amount(-0.01234, percent, "mJ") == shown
 
 
 def test_a_figure_that_is_not_above_zero_has_no_percent_and_is_never_taken_for_the_same() -> None:
