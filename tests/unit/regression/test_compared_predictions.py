@@ -6,12 +6,22 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_tasks.payload.draws import Payload
+from gpu_tasks.workloads.qda.classifier import scores, train
+from gpu_tasks.workloads.registry import get_workload
 from regression.detectors import CheckVerdict, DrawResult, Problem, Verdict
-from regression.detectors.compared_predictions import ComparedPredictions, Differing, gap_text, judge_predictions
+from regression.detectors.compared_predictions import (
+    ROUNDING_GAP,
+    ComparedPredictions,
+    Differing,
+    gap_text,
+    judge_predictions,
+)
 
 TOTAL = 1000
 RACE = Problem("bad_input", "race", "kernel train, PTX line 706: read with no barrier since a write at line 640")
@@ -175,3 +185,15 @@ def test_the_reason_says_what_the_gap_says() -> None:
     )
     both_wrong = Differing(0, 3, 2, 2, 1, None, None, 5.0)  # the same class in both: no difference between the two
     assert gap_text([both_wrong]) == ""
+
+
+def test_three_of_the_original_queries_could_be_told_apart_by_rounding() -> None:
+    """What the bound rests on: the nearest two best scores of the frozen draws."""
+    gaps = []
+    for number in range(11):
+        drawn = Payload("original", get_workload("qda")).load(number)
+        best = np.sort(scores(train(drawn.x, drawn.labels), drawn.q), axis=1)
+        gaps.append(best[:, -1] - best[:, -2])
+    found = np.concatenate(gaps)
+    assert found.min() == pytest.approx(6.7e-4, rel=0.01)
+    assert [int((found <= bound).sum()) for bound in (ROUNDING_GAP, 0.01, 0.1)] == [3, 43, 347]
