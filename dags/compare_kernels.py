@@ -51,7 +51,8 @@ with DAG(
     )
     numbers = shared.rounds()
     rounds = shared.measure("measure", numbers, shared.CANDIDATE)
-    measured = EmptyOperator(task_id="measured", trigger_rule=TriggerRule.ALL_DONE)
+    # After a skipped task the summary would be skipped as well.
+    measured, ended = (EmptyOperator(task_id=name, trigger_rule=TriggerRule.ALL_DONE) for name in ("measured", "ended"))
     summarise = shared.summarise()
     loaded = shared.load()
     comparison = ComparisonOperator(task_id="comparison")
@@ -60,9 +61,9 @@ with DAG(
     draws >> turn >> candidate >> provision >> verify >> verified >> compare >> numbers >> rounds >> measured
     verified >> telemetry_before >> compare
     # Skipped with the rounds where the candidate is wrong: nothing that was measured is to be vouched for.
-    [numbers, measured] >> telemetry_after
-    [draws, candidate, provision, *verify, telemetry_before, compare, measured, telemetry_after] >> summarise
-    [turn, candidate, telemetry_before, compare, measured, telemetry_after] >> release
+    [numbers, measured] >> telemetry_after >> ended
+    [draws, candidate, provision, *verify, telemetry_before, compare, measured, ended] >> summarise
+    [turn, telemetry_before, compare, measured, ended] >> release
     summarise >> loaded >> comparison >> reported
     # Red when nothing was stored, too: a run that is repeated has an older result, which the report is about.
     loaded >> shared.verdict(reported)
