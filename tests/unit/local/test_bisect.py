@@ -1,0 +1,246 @@
+"""The search through a history: found wherever it is planted, whatever cannot be judged, and however often killed."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu_tasks.records import CandidateRecord, KernelIdentity, Outcome
+from local import bisect_command, bisect_state, first_look, history
+from local.bisect_judging import Seen, side
+from local.bisect_state import BAD, GOOD, SKIPPED, Search, Step
+from local.errors import LauncherError, Usage
+from local.paths import Home
+from tests.unit.local.test_history import Repository
+
+COMMITS = 20
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SEARCH = Search("bisect", "", "modelled_cycles", "g", "b", "class_blocks", "candidate-1", "auto", None, {})
+
+
+@dataclass
+class Kernels:
+    """What is seen of each commit, in the place of the emulator; ``asked`` are those that were looked at."""
+
+    commits: list[str]
+    first_bad: int = 0
+    skipped: frozenset[int] = frozenset()
+    killed_at: frozenset[int] = frozenset()
+    asked: list[str] = field(default_factory=list)
+
+    def see(self, _home: Home, _search: Search, commit: str, _held: object) -> Seen:
+        if len(self.asked) in self.killed_at:
+            self.killed_at -= {len(self.asked)}
+            raise KeyboardInterrupt
+        self.asked.append(commit)
+        number = self.commits.index(commit)
+        if number in self.skipped:
+            return Seen(None, "does not build", None)
+        value = 4216.0 + number + (500 if number >= self.first_bad else 0)
+        return Seen(value, f"{value:.0f} cycles", f"candidate-{number:016x}")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, list[str]]:
+    """Twenty commits that change kernels, and one before them; others stand between."""
+    place = Repository(tmp_path_factory.mktemp("history"))
+    commits = [place.commit("kernels/a.py", "0", "kernels 0")]
+    for number in range(1, COMMITS + 1):
+        commits.append(place.commit("kernels/a.py", str(number), f"kernels {number}"))
+        if number % 3 == 0:
+            place.commit("README.md", str(number))
+    return place, commits
+
+
+@pytest.fixture
+def kernels(repository: tuple[Repository, list[str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
+    place, commits = repository
+    found = Kernels(commits)
+    kernel = KernelIdentity("class_blocks", "ab" * 32, 1, [])
+
+    def freeze(_home: Home, spec: str, *, variant: str | None, against: str | None) -> CandidateRecord:
+        common = ("candidate", "2026-12-01T00:00:00Z", Outcome.OK, None, "qda")
+        return CandidateRecord(
+            *common, spec, "ref", spec, False, "candidate-b", kernel, kernel, "candidate-g", False, []
+        )
+
+    monkeypatch.setattr(history, "ROOT", place.folder)
+    monkeypatch.setattr(first_look, "freeze", freeze)
+    monkeypatch.setattr(bisect_command, "see", found.see)
+    yield found
+
+
+def arguments(**given: object) -> Namespace:
+    nothing = dict.fromkeys(("good", "bad", "metric", "variant", "device", "blocks", "dsn"))
+    return Namespace(**(nothing | {"param": [], "resume": False, "reset": False} | given))
+
+
+def search(home: Home, kernels: Kernels) -> None:
+    """Begin the search between the ends, and go on with it after each time that it is interrupted."""
+    begin = arguments(good=kernels.commits[0], bad="main", metric="modelled_cycles")
+    for _ in range(COMMITS):
+        try:
+            assert bisect_command.command_bisect(home, begin) == 0
+            return
+        except KeyboardInterrupt:
+            begin = arguments(resume=True)
+    pytest.fail("never came to an end")
+
+
+@FEW
+@given(first_bad=st.integers(1, COMMITS), killed_at=st.frozensets(st.integers(0, 8)))
+def test_the_planted_commit_is_found_and_no_step_is_made_twice(
+    kernels: Kernels,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+    first_bad: int,
+    killed_at: frozenset[int],
+) -> None:
+    kernels.first_bad, kernels.killed_at, kernels.skipped, kernels.asked = first_bad, killed_at, frozenset(), []
+    capsys.readouterr()
+    search(Home(tmp_path_factory.mktemp("home")), kernels)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "first bad commit:"
+    assert printed[1].split()[0] == kernels.commits[first_bad]
+    assert printed[1].endswith(f"kernels {first_bad}")
+    before, after = (kernels.commits[number][:12] for number in (first_bad - 1, first_bad))
+    assert printed[2] == f"modelled_cycles before: {4215 + first_bad} cycles ({before})"
+    assert printed[3] == f"modelled_cycles after:  {4716 + first_bad} cycles ({after})"
+    assert len(kernels.asked) == len(set(kernels.asked))
+    assert len(kernels.asked) <= 2 + math.ceil(math.log2(COMMITS)) + 1
+
+
+@FEW
+@given(first_bad=st.integers(1, COMMITS), skipped=st.frozensets(st.integers(1, COMMITS - 1)))
+def test_what_cannot_be_judged_is_left_out_and_named(
+    kernels: Kernels,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+    first_bad: int,
+    skipped: frozenset[int],
+) -> None:
+    kernels.first_bad, kernels.killed_at, kernels.skipped, kernels.asked = first_bad, frozenset(), skipped, []
+    capsys.readouterr()
+    search(Home(tmp_path_factory.mktemp("home")), kernels)
+    printed = capsys.readouterr().out
+    # Those that nothing told apart from it: the run of unjudged commits right before the first judged bad one.
+    last = next(n for n in range(first_bad, COMMITS + 1) if n not in skipped)
+    first = next(n for n in range(first_bad - 1, -1, -1) if n not in skipped) + 1
+    possible = [kernels.commits[number] for number in range(first, last + 1)]
+    named = [line.split()[0] for line in printed.splitlines() if line.startswith("  ")]
+    assert sorted(named) == sorted(possible)
+    for number in range(first, last):
+        assert f"not judged: {kernels.commits[number][:12]}: does not build" in printed
+    assert ("first bad commit:" in printed) == (len(possible) == 1)
+
+
+def test_a_search_in_progress_is_not_replaced_and_can_be_forgotten(
+    kernels: Kernels, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path)
+    begin = arguments(good=kernels.commits[0], bad="main", metric="modelled_cycles")
+    kernels.first_bad, kernels.killed_at = 5, frozenset({3})
+    with pytest.raises(KeyboardInterrupt):
+        bisect_command.command_bisect(home, begin)
+    with pytest.raises(Usage, match=r"is in progress, 3 steps; --continue goes on with it, --reset forgets it"):
+        bisect_command.command_bisect(home, begin)
+    with pytest.raises(Usage, match="--continue: expected alone, found --good"):
+        bisect_command.command_bisect(home, arguments(resume=True, good="main"))
+    assert bisect_command.command_bisect(home, arguments(reset=True)) == 0
+    with pytest.raises(Usage, match="expected a search in progress, found none"):
+        bisect_command.command_bisect(home, arguments(resume=True))
+    assert bisect_command.command_bisect(home, begin) == 0
+    capsys.readouterr()
+    assert bisect_command.command_bisect(home, arguments(resume=True)) == 0  # the answer once more
+    assert kernels.commits[5] in capsys.readouterr().out
+
+
+def test_ends_that_mean_nothing_are_refused_and_leave_nothing(kernels: Kernels, tmp_path: Path) -> None:
+    home, (first, *_, last) = Home(tmp_path), kernels.commits
+    for wrong, told in (
+        ({}, "expected --good REF and --bad REF"),
+        ({"good": last, "bad": first}, "expected a commit in the history of"),
+        ({"good": "main", "bad": "main"}, "expected a change of kernels/ between, found none"),
+        ({"good": "nowhere", "bad": "main"}, "nowhere: expected a git ref"),
+        ({"good": first, "bad": "main", "device": "simulated"}, "--device: expected with --metric cuda_ms or"),
+        ({"good": first, "bad": "main", "metric": "cuda_ms", "param": ["inject=throttle"]}, "param inject: expected"),
+    ):
+        with pytest.raises(Usage, match=told):
+            bisect_command.command_bisect(home, arguments(**wrong))
+        assert not bisect_state.path(home).exists()
+
+
+def test_ends_that_do_not_differ_are_refused(kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    monkeypatch.setattr(bisect_command, "see", lambda *_: Seen(0.0, "11000 of 11000 predictions agree", None))
+    with pytest.raises(Usage, match=r"expected a bad commit by agreement, found 11000 of 11000 predictions agree, and"):
+        bisect_command.command_bisect(home, arguments(good=kernels.commits[0], bad="main"))
+    monkeypatch.setattr(bisect_command, "see", lambda *_: Seen(1.0, "race", None))
+    with pytest.raises(Usage, match=r"expected a good commit by agreement, found race"):
+        bisect_command.command_bisect(home, arguments(good=kernels.commits[0], bad="main"))
+    assert not bisect_state.path(home).exists()
+
+
+def test_an_end_that_cannot_be_judged_is_refused(kernels: Kernels, tmp_path: Path) -> None:
+    kernels.first_bad, kernels.skipped = 3, frozenset({COMMITS})
+    with pytest.raises(Usage, match=r"--bad .*: expected kernels that can be judged, found: does not build"):
+        bisect_command.command_bisect(Home(tmp_path), arguments(good=kernels.commits[0], bad="main"))
+
+
+def test_a_failure_of_the_machine_is_no_answer_and_can_be_gone_on_from(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, kernels.first_bad = Home(tmp_path), 7
+
+    def fail_once(*given: object) -> Seen:
+        if len(kernels.asked) == 4:
+            monkeypatch.setattr(bisect_command, "see", kernels.see)
+            raise LauncherError("no disk")
+        return kernels.see(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bisect_command, "see", fail_once)
+    with pytest.raises(LauncherError, match="no disk"):
+        bisect_command.command_bisect(home, arguments(good=kernels.commits[0], bad="main", metric="modelled_cycles"))
+    assert bisect_command.command_bisect(home, arguments(resume=True)) == 0
+    assert kernels.commits[7] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"kind": "bisect"}'])
+def test_a_damaged_state_is_named_and_can_be_forgotten(tmp_path: Path, content: str) -> None:
+    home = Home(tmp_path)
+    home.bisect.mkdir()
+    bisect_state.path(home).write_text(content)
+    with pytest.raises(Usage, match=r"search\.json.*--reset` forgets it"):
+        bisect_state.read(home)
+    assert bisect_state.forget(home)
+    assert bisect_state.read(home) is None
+
+
+def test_a_state_survives_writing_and_is_of_its_checkout(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    step = Step("c", SKIPPED, None, "does not build", None)
+    written = replace(SEARCH, root=str(bisect_state.ROOT), params={"payload": "original"}).with_step(step)
+    bisect_state.write(home, written)
+    assert bisect_state.read(home) == written
+    bisect_state.write(home, replace(written, root="/elsewhere"))
+    with pytest.raises(Usage, match="a search in another checkout, /elsewhere, was begun"):
+        bisect_state.read(home)
+
+
+@pytest.mark.parametrize(("good", "bad"), [(0.0, 2.0), (2.0, 0.0)], ids=["upwards", "downwards"])
+def test_a_value_is_on_the_side_of_the_end_that_it_is_nearer_to(good: float, bad: float) -> None:
+    ends = [Step("g", GOOD, good, "", "candidate-g"), Step("b", BAD, bad, "", "candidate-b")]
+    measured = replace(SEARCH, metric="cuda_ms", steps=ends)
+    near = 0.1 if good < bad else -0.1
+    assert side(measured, Seen(good + near, "", "x")) == GOOD
+    assert side(measured, Seen(1.0 - near, "", "x", 1 - 2 * abs(near), 1.0 + 1e-9)) == SKIPPED
+    assert side(measured, Seen(bad - near, "", "x", bad - 2 * abs(near), bad + 2 * abs(near))) == BAD
+    assert side(measured, Seen(None, "", "x")) == SKIPPED
+    assert side(measured, Seen(bad, "", "candidate-g")) == GOOD  # the same kernel has the same answer

@@ -1,0 +1,113 @@
+"""A GPU program as the launcher runs it: its record comes back, and it ends with whatever waits for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpu_tasks.records import Outcome, Reason
+from local import environments, programs
+from local.errors import LauncherError
+from local.paths import ROOT, Home
+from local.processes import is_alive
+from local.programs import started
+
+PARENT = """
+import sys
+from pathlib import Path
+from local import environments
+from local.paths import Home
+from local.programs import started
+environments.python = lambda home, name: Path(sys.argv[1])
+with started(Home(Path(sys.argv[2])), "candidate", []) as program:
+    program._process.wait()
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A program in the place of the interpreter; it is given ``-m gpu_tasks NAME ...``."""
+    path = tmp_path / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(environments, "python", lambda _home, _name: path)
+    return path
+
+
+def test_the_record_comes_back_on_failure_as_on_success(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = """[ "$*" = "-m gpu_tasks probe --x=1" ] && echo '{"code": "odd", "message": "so"}'; exit 2"""
+    interpreter(tmp_path, monkeypatch, script)
+    with started(home, "probe", ["--x=1"]) as program:
+        assert program.record(Reason) == Reason("odd", "so")
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "told"),
+    [
+        ("kill -KILL $$", Outcome.INFRASTRUCTURE_FAILURE, "candidate: ended by SIGKILL"),
+        ("exit 2", Outcome.BAD_INPUT, "candidate: arguments refused, see above"),
+        ("exit 0", Outcome.INFRASTRUCTURE_FAILURE, "candidate: ended with 0 and no record: "),
+        ("echo '{\"code\": 1}'; exit 1", Outcome.INFRASTRUCTURE_FAILURE, "candidate: ended with 1 and no record: "),
+    ],
+)
+def test_a_program_without_a_record_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, outcome: Outcome, told: str
+) -> None:
+    interpreter(tmp_path, monkeypatch, script)
+    with started(Home(tmp_path / "home"), "candidate", []) as program, pytest.raises(LauncherError) as failed:
+        program.record(Reason)
+    assert (failed.value.outcome, str(failed.value).startswith(told)) == (outcome, True), failed.value
+
+
+def test_an_interruption_ends_the_program_and_waits_for_what_it_ends(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = tmp_path / "ended"
+    interpreter(tmp_path, monkeypatch, f"trap 'sleep 0.3; touch {ended}; exit 5' TERM; sleep 60 & wait")
+    with pytest.raises(KeyboardInterrupt), started(home, "compare", []) as program:
+        time.sleep(0.3)
+        raise KeyboardInterrupt
+    assert ended.exists()
+    assert program._process.returncode == 5
+
+
+def test_a_program_that_does_not_listen_is_killed(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreter(tmp_path, monkeypatch, "trap '' TERM; while :; do sleep 0.1; done")
+    monkeypatch.setattr(programs, "GRACE_S", 0.5)
+    with pytest.raises(KeyboardInterrupt), started(home, "compare", []) as program:
+        time.sleep(0.3)
+        raise KeyboardInterrupt
+    assert program._process.returncode == -signal.SIGKILL
+
+
+def test_a_killed_launcher_takes_the_program_along(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = tmp_path / "pid"
+    path = interpreter(tmp_path, monkeypatch, f"echo $$ > {noted}.new; mv {noted}.new {noted}; exec sleep 60")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
+    launcher = subprocess.Popen([sys.executable, "-c", PARENT, str(path), str(home.folder)], env=environment)
+    try:
+        assert _soon(noted.exists)
+        launcher.kill()
+        launcher.wait()
+        assert _soon(lambda: not is_alive(int(noted.read_text())))
+    finally:
+        launcher.kill()
+
+
+def _soon(condition: object) -> bool:
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:  # type: ignore[operator]
+        time.sleep(0.05)
+    return bool(condition())  # type: ignore[operator]
