@@ -237,7 +237,8 @@ def _of_rounds(rounds: Sequence[RoundRecord]) -> tuple[Outcome, Reason | None]:
 
 def _tell(who: str, validations: Sequence[ValidationRecord]) -> None:
     agreed, total = (sum(getattr(record, name) or 0 for record in validations) for name in ("agreed", "total"))
-    progress(f"{who}: {agreed} of {total} predictions agree")
+    if total:
+        progress(f"{who}: {agreed} of {total} predictions agree")
     wrong = _first_wrong(validations)
     if wrong is not None and wrong.reason is not None:
         progress(f"{who}: {wrong.reason.message}")

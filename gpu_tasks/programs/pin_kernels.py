@@ -18,6 +18,8 @@ from gpu_tasks.workloads.registry import get_workload
 WORKLOAD, SET = "qda", "original"
 """What the pinned kernels are of, and the draws that vouch for them."""
 
+MOST_TOLD = 10
+
 
 def build_kernels() -> None:
     """Build, try what is new on the emulator, and only then put it in the place of the pinned kernels.
@@ -53,7 +55,7 @@ def _try(manifest: Path) -> None:
     for name, emulated in zip(tried, emulate(workload, payload, wanted), strict=True):
         failed = [record.reason for record in emulated.validations if record.outcome is not Outcome.OK]
         wrong += [f"{name}: {reason.message}" for reason in failed if reason]
-    for line in wrong:
+    for line in wrong[:MOST_TOLD]:
         progress(line)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""

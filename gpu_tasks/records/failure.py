@@ -48,6 +48,8 @@ def failure_record(program: str, arguments: Mapping[str, Any], outcome: Outcome,
     known = {name: value for name, value in arguments.items() if hints.get(name) in _PLAIN and value is not None}
     if cls is ProvisionRecord:
         known["requested_device"] = arguments.get("device") or "auto"
+    if cls is ComparisonRecord:
+        known |= {"energy_trust": "unavailable", "energy_trust_reason": reason, "not_measured": reason}
     known |= {"kind": kind, "created_at": utc_now(), "outcome": outcome, "reason": reason}
     names = [field.name for field in dataclasses.fields(cls)]
     return cls(**{name: known[name] if name in known else _nothing(hints[name]) for name in names})
