@@ -10,7 +10,6 @@ from gpu_tasks.convert.known import NO_GATES, WITHDRAWN, name_of, record_time
 from gpu_tasks.convert.qda_checks import VERSIONS, facts, summary_facts
 from gpu_tasks.convert.qda_form import DrawResult, QdaRecord, Round
 from gpu_tasks.energy.figures import summarise
-from gpu_tasks.payload import original
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.records import (
     FORMAT,
@@ -29,6 +28,7 @@ from gpu_tasks.records import (
     from_json,
     run_id_for,
 )
+from gpu_tasks.workloads.qda.original import ORIGINAL
 from gpu_tasks.workloads.registry import get_workload
 
 WORKLOAD = "qda"
@@ -41,7 +41,7 @@ TIMES = (
 def convert_qda(content: dict[str, Any], source: str) -> RunRecord:
     """Check and convert; raises ``BadInput`` naming ``source`` and field."""
     record = from_json(json.dumps(content), QdaRecord, source)
-    payload = Payload(original.NAME, get_workload(WORKLOAD))
+    payload = Payload(ORIGINAL.name, get_workload(WORKLOAD))
     times_in_order(source, [(f"$.{name}", getattr(record, name)) for name in ("verified_at_utc", "completed_at_utc")])
     check(source, facts(record, payload))
     started, completed = record_time(record.verified_at_utc), record_time(record.completed_at_utc)
@@ -84,7 +84,7 @@ def _request(record: QdaRecord, name: str, started: str) -> RunRequest:
         logical_date=None,
         device="cuda",
         variant=None,
-        payload=original.NAME,
+        payload=ORIGINAL.name,
         draws=[draw.draw for draw in record.validation.draws],
         rounds=len(record.rounds),
         repeats=record.rounds[0].repeats,
@@ -155,7 +155,7 @@ def _validation(record: QdaRecord, draw: DrawResult, started: str) -> Validation
         outcome=Outcome.OK if all(replays) else Outcome.REGRESSION,
         reason=None if all(replays) else Reason("replay_differs", message),
         workload=WORKLOAD,
-        payload=original.NAME,
+        payload=ORIGINAL.name,
         device_uuid=record.hardware.uuid,
         draw=draw.draw,
         dataset_seed=draw.dataset_seed,
@@ -181,7 +181,7 @@ def _round(record: QdaRecord, measured: Round, completed: str) -> RoundRecord:
         outcome=Outcome.OK,
         reason=None,
         workload=WORKLOAD,
-        payload=original.NAME,
+        payload=ORIGINAL.name,
         device_uuid=record.hardware.uuid,
         round=measured.round,
         arm="candidate",

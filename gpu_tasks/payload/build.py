@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_tasks.payload import original
 from gpu_tasks.payload.layout import draw_layout, predictions_layout
 from gpu_tasks.payload.manifest import MANIFEST, ArrayEntry, DrawEntry, Manifest, check_seeds
 from gpu_tasks.payload.mnist import Images
 from gpu_tasks.payload.npz import array_bytes, npy_bytes, npz_bytes
 from gpu_tasks.payload.verify import verify_payload
 from gpu_tasks.records import BadInput, VerificationMismatch
-from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.base import DrawnWorkload, Labels, PinnedSet
 
 ATTRIBUTION = "ATTRIBUTION.md"
 ATTRIBUTION_TEXT = """\
@@ -39,13 +38,13 @@ Progress = Callable[[str], None]
 
 
 def build_set(
-    name: str, folder: Path, source: Images, seeds: list[int], *, workload: Workload, progress: Progress
+    name: str, folder: Path, source: Images, seeds: list[int], *, workload: DrawnWorkload, progress: Progress
 ) -> Manifest:
     """Build the set ``name`` with one draw for each seed in the new folder ``folder``.
 
     All files are made in a temporary folder beside it, verified, and renamed into place, so that ``folder`` is either
     whole or not there. Raises ``BadInput`` when it exists already or a draw cannot be used, ``VerificationMismatch``
-    when the set ``original`` does not come out as pinned.
+    when a set that is pinned does not come out as it is.
     """
     check_seeds(seeds, "--seeds")
     _check_source_size(source, workload)
@@ -64,20 +63,22 @@ def build_set(
     return manifest
 
 
-def _check_source_size(source: Images, workload: Workload) -> None:
+def _check_source_size(source: Images, workload: DrawnWorkload) -> None:
     needed = workload.train_samples + workload.query_samples
     if len(source.images) < needed:
         raise BadInput("bad_source", f"source: images: expected at least {needed}, found {len(source.images)}")
 
 
 def _write_set(
-    name: str, folder: Path, source: Images, seeds: list[int], *, workload: Workload, progress: Progress
+    name: str, folder: Path, source: Images, seeds: list[int], *, workload: DrawnWorkload, progress: Progress
 ) -> Manifest:
     (folder / "predictions").mkdir()
+    pinned = workload.pinned_sets.get(name)
     entries = []
     for number, seed in enumerate(seeds):
         try:
-            arrays = draw_arrays(source, seed, workload)
+            frozen = pinned.predictions(number) if pinned and pinned.predictions else None
+            arrays = draw_arrays(source, seed, workload, frozen)
         except BadInput as error:
             raise BadInput(error.code, f"draw {number} (seed {seed}): {error.message}") from None
         entries.append(_write_draw(folder, number, seed, arrays, workload))
@@ -85,14 +86,19 @@ def _write_set(
         progress(
             f"draw {number + 1} of {len(seeds)}: seed {seed}, reference {correct} of {workload.query_samples} correct"
         )
-    manifest = _manifest(name, source, seeds, entries)
+    manifest = _manifest(pinned, source, seeds, entries)
     (folder / ATTRIBUTION).write_text(ATTRIBUTION_TEXT, encoding="utf-8")
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     return manifest
 
 
-def draw_arrays(source: Images, seed: int, workload: Workload) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of one draw: the first samples of a seeded permutation train, the next are queries."""
+def draw_arrays(
+    source: Images, seed: int, workload: DrawnWorkload, frozen: Labels | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of one draw: the first samples of a seeded permutation train, the next are queries.
+
+    Without ``frozen`` predictions the workload's reference makes them.
+    """
     order = np.random.default_rng(seed).permutation(len(source.images))
     train = order[: workload.train_samples]
     query = order[workload.train_samples : workload.train_samples + workload.query_samples]
@@ -102,14 +108,14 @@ def draw_arrays(source: Images, seed: int, workload: Workload) -> dict[str, npt.
         "x": x,
         "labels": labels,
         "q": q,
-        "frozen_predictions": workload.predict(x, labels, q),
+        "frozen_predictions": workload.predict(x, labels, q) if frozen is None else frozen,
         "test_labels": source.labels[query].astype(np.int64),
         "dataset_seed": np.array(seed, np.int64),
     }
 
 
 def _write_draw(
-    folder: Path, number: int, seed: int, arrays: dict[str, npt.NDArray[Any]], workload: Workload
+    folder: Path, number: int, seed: int, arrays: dict[str, npt.NDArray[Any]], workload: DrawnWorkload
 ) -> DrawEntry:
     layouts = draw_layout(workload)
     path, prediction_path = f"draw-{number:02d}.npz", f"predictions/draw-{number:02d}.npy"
@@ -131,14 +137,14 @@ def _write_draw(
     )
 
 
-def _manifest(name: str, source: Images, seeds: list[int], entries: list[DrawEntry]) -> Manifest:
-    if name == original.NAME:
+def _manifest(pinned: PinnedSet | None, source: Images, seeds: list[int], entries: list[DrawEntry]) -> Manifest:
+    if pinned is not None and pinned.source_sha256 is not None:
         return Manifest(
             seeds,
             entries,
-            original.SOURCE_SHA256,
-            original.PREDICTION_MANIFEST_SHA256,
-            original.DRAW_MANIFEST_SHA256,
+            dict(pinned.source_sha256),
+            pinned.prediction_manifest_sha256,
+            pinned.draw_manifest_sha256,
         )
     hashes = {
         "train-images": hashlib.sha256(source.images.tobytes()).hexdigest(),
@@ -147,7 +153,7 @@ def _manifest(name: str, source: Images, seeds: list[int], entries: list[DrawEnt
     return Manifest(seeds, entries, hashes)
 
 
-def _check_set(name: str, folder: Path, workload: Workload) -> None:
+def _check_set(name: str, folder: Path, workload: DrawnWorkload) -> None:
     mismatches = verify_payload(name, folder, workload).mismatches
     if mismatches:
         first = mismatches[0]

@@ -15,7 +15,7 @@ from gpu_tasks.payload.manifest import DrawEntry, Manifest, identity, read_insid
 from gpu_tasks.payload.npz import read_npz
 from gpu_tasks.payload.sets import find_set
 from gpu_tasks.records import BadInput, PayloadIdentity, VerificationMismatch
-from gpu_tasks.workloads.base import Labels, Workload
+from gpu_tasks.workloads.base import DrawnWorkload, Labels
 
 ZIP_OVERHEAD_BYTES = 4096
 
@@ -34,7 +34,7 @@ class Draw:
 class Payload:
     """A named set of draws, opened: its manifest is read and checked, its draws are read on demand."""
 
-    def __init__(self, name: str, workload: Workload) -> None:
+    def __init__(self, name: str, workload: DrawnWorkload) -> None:
         self.name = name
         self._workload = workload
         self._folder = find_set(name)
@@ -64,7 +64,7 @@ class Payload:
         return to_draw(read_npz(data, draw_layout(self._workload), entry.path), entry)
 
 
-def max_npz_bytes(workload: Workload) -> int:
+def max_npz_bytes(workload: DrawnWorkload) -> int:
     """Most bytes that the .npz of one draw can have."""
     return sum(layout.npy_bytes for layout in draw_layout(workload).values()) + ZIP_OVERHEAD_BYTES
 

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from math import prod
 
-from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.base import DrawnWorkload
 
 NPY_HEADER_BYTES = 128
 
@@ -44,7 +44,7 @@ class ArrayLayout:
         return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(body)) + body
 
 
-def draw_layout(workload: Workload) -> dict[str, ArrayLayout]:
+def draw_layout(workload: DrawnWorkload) -> dict[str, ArrayLayout]:
     """The arrays of one draw of ``workload``, in the order of the .npz file."""
     return {
         "x": ArrayLayout((workload.train_samples, workload.feature_count), "float32"),
@@ -56,6 +56,6 @@ def draw_layout(workload: Workload) -> dict[str, ArrayLayout]:
     }
 
 
-def predictions_layout(workload: Workload) -> ArrayLayout:
+def predictions_layout(workload: DrawnWorkload) -> ArrayLayout:
     """The array in ``predictions/draw-NN.npy``."""
     return ArrayLayout((workload.query_samples,), "int64")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from gpu_tasks.payload.errors import PayloadDefect
 from gpu_tasks.payload.layout import ArrayLayout, draw_layout
 from gpu_tasks.records import BadInput, DrawIdentity, PayloadIdentity, from_json
-from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.base import DrawnWorkload
 
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
@@ -66,7 +66,7 @@ class Manifest:
         return self.draws[number]
 
 
-def read_manifest(folder: Path, workload: Workload) -> tuple[Manifest, str]:
+def read_manifest(folder: Path, workload: DrawnWorkload) -> tuple[Manifest, str]:
     """The checked manifest of the payload in ``folder`` and its sha256; raises ``BadInput``."""
     data = read_inside(folder, MANIFEST, MAX_MANIFEST_BYTES)
     try:

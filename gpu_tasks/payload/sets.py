@@ -6,12 +6,13 @@ import os
 import re
 from pathlib import Path
 
-from gpu_tasks.payload import original
 from gpu_tasks.payload.manifest import MANIFEST
 from gpu_tasks.records import PAYLOAD_NAME, BadInput
 
 FOLDER_VARIABLE = "NIGHTLY_PAYLOADS"
 SHIPPED = Path(__file__).parent
+SHIPPED_NAME = "original"
+"""The one set whose files are here; no other may take its name."""
 
 
 def check_name(name: str) -> str:
@@ -36,7 +37,7 @@ def find_set(name: str) -> Path:
     Raises ``BadInput``: ``bad_payload_name`` or ``payload_not_found``.
     """
     shipped = SHIPPED / check_name(name)
-    candidates = [shipped] if name == original.NAME else list(dict.fromkeys([new_set_folder(name), shipped]))
+    candidates = [shipped] if name == SHIPPED_NAME else list(dict.fromkeys([new_set_folder(name), shipped]))
     for folder in candidates:
         if (folder / MANIFEST).exists():
             return folder

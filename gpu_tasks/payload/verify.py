@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_tasks.payload import original
 from gpu_tasks.payload.draws import max_npz_bytes
 from gpu_tasks.payload.errors import PayloadDefect
 from gpu_tasks.payload.layout import draw_layout, predictions_layout
 from gpu_tasks.payload.manifest import MANIFEST, MAX_MANIFEST_BYTES, DrawEntry, identity, read_inside, read_manifest
 from gpu_tasks.payload.npz import Array, array_bytes, read_npy, read_npz
 from gpu_tasks.records import BadInput, FileMismatch, PayloadIdentity
-from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.base import DrawnWorkload, PinnedSet
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,12 @@ class PayloadReport:
     payload: PayloadIdentity | None
 
 
-def verify_payload(name: str, folder: Path, workload: Workload) -> PayloadReport:
-    """Check the payload in ``folder``; the set ``original`` also against its pinned manifest.
+def verify_payload(name: str, folder: Path, workload: DrawnWorkload) -> PayloadReport:
+    """Check the payload in ``folder``; a set that is pinned also against its pinned manifest.
 
     Raises ``BadInput`` when a manifest that nothing is pinned for cannot be read at all.
     """
-    mismatches = _manifest_mismatches(name, folder)
+    mismatches = _manifest_mismatches(workload.pinned_sets.get(name), folder)
     try:
         manifest, manifest_sha256 = read_manifest(folder, workload)
     except BadInput:
@@ -44,14 +43,14 @@ def verify_payload(name: str, folder: Path, workload: Workload) -> PayloadReport
     return PayloadReport(1 + 2 * len(manifest.draws), mismatches, identity(name, manifest, manifest_sha256))
 
 
-def _manifest_mismatches(name: str, folder: Path) -> list[FileMismatch]:
-    if name != original.NAME:
+def _manifest_mismatches(pinned: PinnedSet | None, folder: Path) -> list[FileMismatch]:
+    if pinned is None:
         return []
     data = read_inside(folder, MANIFEST, MAX_MANIFEST_BYTES)
-    return _compare(MANIFEST, "sha256", original.MANIFEST_SHA256, hashlib.sha256(data).hexdigest())
+    return _compare(MANIFEST, "sha256", pinned.manifest_sha256, hashlib.sha256(data).hexdigest())
 
 
-def _draw_mismatches(folder: Path, entry: DrawEntry, workload: Workload) -> list[FileMismatch]:
+def _draw_mismatches(folder: Path, entry: DrawEntry, workload: DrawnWorkload) -> list[FileMismatch]:
     found: list[FileMismatch] = []
     arrays: dict[str, Array] = {}
     try:
@@ -68,7 +67,7 @@ def _draw_mismatches(folder: Path, entry: DrawEntry, workload: Workload) -> list
 
 
 def _prediction_mismatches(
-    folder: Path, entry: DrawEntry, workload: Workload, frozen: Array | None
+    folder: Path, entry: DrawEntry, workload: DrawnWorkload, frozen: Array | None
 ) -> list[FileMismatch]:
     layout, file = predictions_layout(workload), entry.frozen_prediction_path
     found: list[FileMismatch] = []

@@ -31,9 +31,8 @@ def reduce_images(images: npt.NDArray[np.uint8], cells: int) -> Float32Array:
     weights = area_matrix(cells, images.shape[-1])
     grey = images.astype(np.float32) / np.float32(255)
     rows = np.zeros((len(images), cells, images.shape[-1]), np.float32)
-    for k in range(images.shape[-1]):
-        rows = fma(weights[None, :, k, None], grey[:, None, k, :], rows)
     reduced = np.zeros((len(images), cells, cells), np.float32)
-    for k in range(images.shape[-1]):
-        reduced = fma(rows[:, :, k, None], weights[None, None, :, k], reduced)
+    for source, target in ((grey, rows), (rows.transpose(0, 2, 1), reduced.transpose(0, 2, 1))):
+        for i, k in np.argwhere(weights):  # a weight of 0 would leave the sum as it is, and most are
+            target[:, i] = fma(weights[i, k], source[:, k], target[:, i])
     return reduced

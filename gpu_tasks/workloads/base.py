@@ -1,7 +1,9 @@
-"""What the programs need to know of a workload: its sizes, its features, its checks and its reference answer."""
+"""What the programs need to know of a workload: sizes, features, checks, reference answer and pinned draws."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,18 +14,36 @@ from gpu_tasks.float32 import Float32Array
 Labels = npt.NDArray[np.int64]
 
 
-class Workload(Protocol):
-    """Train on ``train_samples`` labelled samples and predict ``query_samples`` more: one task, one draw.
+@dataclass(frozen=True)
+class PinnedSet:
+    """A set of draws that is known before it is built: it comes out with this manifest or not at all.
 
-    A sample has ``feature_count`` float32 features. ``benchmark_draw`` is the draw that measurement rounds run on.
+    ``predictions`` gives the frozen predictions of a draw by number, for a set that is built without the reference;
+    None: the reference makes them. The rest is provenance for the manifest; without ``source_sha256`` that is the
+    hashes of what the set is built from.
     """
 
     name: str
-    benchmark_draw: int
+    seeds: tuple[int, ...]
+    manifest_sha256: str
+    predictions: Callable[[int], Labels] | None = None
+    source_sha256: Mapping[str, str] | None = None
+    prediction_manifest_sha256: str | None = None
+    draw_manifest_sha256: str | None = None
+
+
+class DrawnWorkload(Protocol):
+    """Train on ``train_samples`` labelled samples and predict ``query_samples`` more: one task, one draw.
+
+    A sample has ``feature_count`` float32 features. This is what sets of draws need to know of a workload.
+    """
+
+    name: str
     train_samples: int
     query_samples: int
     feature_count: int
     class_count: int
+    pinned_sets: Mapping[str, PinnedSet]
 
     def features(self, images: npt.NDArray[np.uint8]) -> Float32Array:
         """(n, feature_count) float32 features of (n, 28, 28) uint8 images, the same bits on every machine."""
@@ -36,6 +56,12 @@ class Workload(Protocol):
 
     def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
         """(m,) int64 classes by the reference algorithm in float64; raises ``BadInput`` as ``check_inputs`` does."""
+
+
+class Workload(DrawnWorkload, Protocol):
+    """A workload that devices run kernels of. ``benchmark_draw`` is the draw that measurement rounds run on."""
+
+    benchmark_draw: int
 
     def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> npt.NDArray[np.float64]:
         """(m, class_count) scores of the reference in float64, of which ``predict`` takes the first highest."""

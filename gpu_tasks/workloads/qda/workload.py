@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.workloads.area import reduce_images
-from gpu_tasks.workloads.base import Labels
+from gpu_tasks.workloads.base import Labels, PinnedSet
 from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
 from gpu_tasks.workloads.qda.classifier import Float64Array, scores, train
+from gpu_tasks.workloads.qda.original import ORIGINAL
 
 
 class Qda:
@@ -21,6 +24,7 @@ class Qda:
     query_samples = 1000
     feature_count = FEATURES
     class_count = CLASSES
+    pinned_sets: Mapping[str, PinnedSet] = {ORIGINAL.name: ORIGINAL}
 
     def features(self, images: npt.NDArray[np.uint8]) -> Float32Array:
         """(n, 9) float32: the mean grey of each of 3x3 areas, 0..1, mapped to -0.5..3.5."""

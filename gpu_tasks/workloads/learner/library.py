@@ -1,0 +1,83 @@
+"""torch as the learner needs it: there, in full precision, and repeatable to the bit where that is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from gpu_tasks.records import BadInput, InfrastructureFailure
+
+WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+REPEATABLE_WORKSPACES = (":4096:8", ":16:8")
+"""Workspaces with which cuBLAS gives the same bits whatever streams are in use, as its manual has them."""
+
+
+def require_torch() -> Any:
+    """The module ``torch``; raises ``InfrastructureFailure`` (``torch_missing``) where it cannot be imported."""
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        message = f"torch: expected it in this environment (docs/learner.md), found none: {error}"
+        raise InfrastructureFailure("torch_missing", message) from None
+
+
+def set_repeatable() -> None:
+    """Set this process to what ``check_settings`` asks; ``CUBLAS_WORKSPACE_CONFIG`` must be set before it starts."""
+    torch = require_torch()
+    torch.use_deterministic_algorithms(True)
+    # The filling would be work of its own in every captured graph, and the task reads nothing it has not written.
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cudnn.benchmark = False
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def check_settings(device: str, *, repeatable: bool) -> None:
+    """Raise ``BadInput`` where the library is set so that ``device`` (``cpu``, ``cuda``) would compute otherwise.
+
+    ``reduced_precision``: a product of float32 may be made of shorter numbers. ``not_repeatable``: two runs may give
+    different bits; looked for only where ``repeatable`` asks for the same.
+    """
+    torch = require_torch()
+    precision = torch.get_float32_matmul_precision()
+    if precision != "highest":
+        _refuse("reduced_precision", "torch.get_float32_matmul_precision()", "highest", precision)
+    if device != "cpu":
+        for name, holder in (("cuda.matmul", torch.backends.cuda.matmul), ("cudnn", torch.backends.cudnn)):
+            if holder.allow_tf32:
+                _refuse("reduced_precision", f"torch.backends.{name}.allow_tf32", "False", "True")
+    if not repeatable:
+        return
+    deterministic = "torch.are_deterministic_algorithms_enabled()"
+    if not torch.are_deterministic_algorithms_enabled():
+        _refuse("not_repeatable", deterministic, "True, for repeatability to the bit", "False")
+    if torch.is_deterministic_algorithms_warn_only_enabled():
+        _refuse("not_repeatable", deterministic, "True with errors", "True with warnings only")
+    if device == "cpu":
+        return
+    if torch.backends.cudnn.benchmark:
+        _refuse("not_repeatable", "torch.backends.cudnn.benchmark", "False, for repeatability to the bit", "True")
+    workspace = os.environ.get(WORKSPACE)
+    if workspace not in REPEATABLE_WORKSPACES:
+        expected = f"one of {', '.join(REPEATABLE_WORKSPACES)}, for repeatability to the bit"
+        _refuse("not_repeatable", WORKSPACE, expected, workspace or "nothing")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread: the products are so small that handing them out costs more than they do."""
+    torch = require_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _refuse(code: str, where: str, expected: str, found: str) -> None:
+    raise BadInput(code, f"{where}: expected {expected}, found {found}")

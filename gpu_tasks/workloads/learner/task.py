@@ -1,0 +1,188 @@
+"""One task of the learner: reset, normalise, train from scratch, predict every query; eager, or as CUDA graphs.
+
+All tensors live as long as the task and are named in ``tensors``; what a step makes in between is freed with it.
+
+Imports torch: import this module where it is used, not at the head of one that must do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy, linear
+
+from gpu_tasks.float32 import Float32Array
+from gpu_tasks.records import BadInput
+from gpu_tasks.workloads.learner.config import LearnerConfig, check_batch, check_config
+from gpu_tasks.workloads.learner.core import run_core
+from gpu_tasks.workloads.learner.graphs import Graphs
+from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
+from gpu_tasks.workloads.learner.inputs import CLASSES, Inputs, Labels, check_inputs
+from gpu_tasks.workloads.learner.library import check_settings, one_thread
+
+QUERY_ROWS = 1024
+"""Queries predicted at once: what that makes in between stays small beside the tensors of the task."""
+
+
+class LearnerTask:
+    """A learner of ``config`` with its inputs resident on ``device`` (``cpu``, ``cuda``, ``cuda:1``).
+
+    ``initial`` has the float32 parameters that every run starts from. ``dtype`` is ``float32`` or ``float64``.
+    ``captured`` runs it as three CUDA graphs, for a GPU only. ``traced`` keeps gradients, parameters and velocities
+    after every step of the latest epoch, for qualification. Raises ``BadInput`` as ``check_config``, ``check_inputs``
+    and ``check_settings`` do, and ``bad_shape`` for initial parameters of another size.
+    """
+
+    def __init__(
+        self,
+        config: LearnerConfig,
+        inputs: Inputs,
+        initial: Mapping[str, Float32Array],
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        captured: bool = False,
+        repeatable: bool = True,
+        traced: bool = False,
+    ) -> None:
+        check_config(config)
+        check_inputs(inputs)
+        check_batch(config, len(inputs.x))
+        check_settings(device.partition(":")[0], repeatable=repeatable)
+        width = inputs.x.shape[1] + 1
+        _check_initial(initial, parameter_shapes(config.depth, width))
+        self.config, self.device, self.runs = config, torch.device(device), 0
+        self._dtype = {"float32": torch.float32, "float64": torch.float64}[dtype]
+        self.names = list(initial)
+        self._place(inputs, initial, width)
+        steps = -(-len(inputs.x) // config.batch_size) if traced else 0
+        kinds = (self.gradients, self.parameters, self.velocities)
+        self.trace = [tuple([torch.empty_like(t) for t in kind] for kind in kinds) for _ in range(steps)]
+        self._reset, self._epoch, self._predict = self.reset, self.epoch, self.predict
+        if captured:
+            self._capture()
+
+    def _place(self, inputs: Inputs, initial: Mapping[str, Float32Array], width: int) -> None:
+        def placed(array: Any) -> Any:
+            tensor = torch.tensor(array)
+            return tensor.to(self.device, self._dtype if tensor.is_floating_point() else None)
+
+        def empty(*shape: int, dtype: Any = self._dtype) -> Any:
+            return torch.zeros(shape, dtype=dtype, device=self.device)
+
+        self.initial = [placed(initial[name]) for name in self.names]
+        self.parameters = [tensor.clone().requires_grad_() for tensor in self.initial]
+        self.gradients = [torch.zeros_like(tensor) for tensor in self.initial]
+        self.velocities = [torch.zeros_like(tensor) for tensor in self.initial]
+        self.raw, self.raw_query = placed(inputs.x), placed(inputs.q)
+        self.labels, self.orders = placed(inputs.labels), placed(epoch_orders(self.config, len(inputs.x)))
+        self.order = self.orders[0].clone()
+        self.x, self.q = empty(len(inputs.x), width), empty(len(inputs.q), width)
+        self.scores = empty(len(inputs.q), CLASSES)
+        self.predictions = empty(len(inputs.q), dtype=torch.int64)
+
+    def tensors(self) -> dict[str, Any]:
+        """Every tensor of the task by name, in the order of the original inventory."""
+        named: dict[str, Any] = {}
+        for name, parameter, gradient in zip(self.names, self.parameters, self.gradients, strict=True):
+            named |= {f"parameters.{name}": parameter, f"gradients.{name}": gradient}
+        for kind, tensors in (("initial", self.initial), ("velocity", self.velocities)):
+            named |= {f"{kind}.{number}": tensor for number, tensor in enumerate(tensors)}
+        for name in ("raw", "raw_query", "labels", "x", "q", "orders", "order", "predictions", "scores"):
+            named[name] = getattr(self, name)
+        return named
+
+    def run(self) -> None:
+        """One whole task. On a GPU it is queued on the current stream and not waited for."""
+        with one_thread() if self.device.type == "cpu" else nullcontext():
+            self._reset()
+            for epoch in range(self.config.epochs):
+                self.start_epoch(epoch)
+                self._epoch()
+            self._predict()
+        self.runs += 1
+
+    def classes(self) -> Labels:
+        """(m,) int64 predictions of the latest run; waits for it."""
+        predictions: Labels = self.predictions.cpu().numpy().copy()
+        return predictions
+
+    def reset(self) -> None:
+        """Initial parameters, no momentum, no gradients; pixels to ``4 * pixel - 0.5`` with one zero column more."""
+        with torch.no_grad():
+            for parameter, first in zip(self.parameters, self.initial, strict=True):
+                parameter.copy_(first)
+            for tensor in (*self.gradients, *self.velocities):
+                tensor.zero_()
+            for raw, normal in ((self.raw, self.x), (self.raw_query, self.q)):
+                normal[:, :-1].copy_(raw).mul_(4).sub_(0.5)
+                normal[:, -1].zero_()
+
+    def start_epoch(self, epoch: int) -> None:
+        """The resident order of ``epoch`` becomes the one that is trained in."""
+        self.order.copy_(self.orders[epoch])
+
+    def epoch(self) -> None:
+        """Train once on every sample in the current order, batch by batch; the last batch has what is left."""
+        for step, start in enumerate(range(0, len(self.order), self.config.batch_size)):
+            self._train(self.order[start : start + self.config.batch_size])
+            if self.trace:
+                self._keep(step)
+
+    def predict(self) -> None:
+        """Scores of all queries; the prediction is the first class of the highest."""
+        with torch.no_grad():
+            for start in range(0, len(self.q), QUERY_ROWS):
+                self.scores[start : start + QUERY_ROWS].copy_(self.forward(self.q[start : start + QUERY_ROWS]))
+            self.predictions.copy_(self.scores.argmax(dim=1))
+
+    def forward(self, states: Any) -> Any:
+        """(n, 10) scores of normalised samples (n, width)."""
+        *weights, head, bias = self.parameters
+        return linear(run_core(states, weights, self.config.alpha), head, bias)
+
+    def _train(self, batch: Any) -> None:
+        samples, targets = self.x.index_select(0, batch), self.labels.index_select(0, batch)
+        loss = cross_entropy(self.forward(samples), targets)
+        found = torch.autograd.grad(loss, self.parameters)
+        config = self.config
+        with torch.no_grad():
+            for number, parameter in enumerate(self.parameters):
+                gradient, velocity = self.gradients[number], self.velocities[number]
+                gradient.copy_(found[number])
+                if config.weight_decay:
+                    gradient.add_(parameter, alpha=config.weight_decay)
+                velocity.mul_(config.momentum).add_(gradient)
+                parameter.sub_(velocity, alpha=config.learning_rate)
+
+    def _keep(self, step: int) -> None:
+        with torch.no_grad():
+            for kept, now in zip(self.trace[step], (self.gradients, self.parameters, self.velocities), strict=True):
+                for target, source in zip(kept, now, strict=True):
+                    target.copy_(source)
+
+    def _capture(self) -> None:
+        if self.device.type != "cuda":
+            raise BadInput(
+                "not_captured", f"device: expected a GPU, whose work a graph can capture, found {self.device}"
+            )
+        with torch.cuda.device(self.device):
+            graphs = Graphs()
+            self._reset = graphs.capture(self.reset)
+            self._epoch = graphs.capture(self.epoch)
+            self._predict = graphs.capture(self.predict)
+            torch.cuda.synchronize()
+
+
+def _check_initial(initial: Mapping[str, Float32Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    if list(initial) != list(shapes):
+        expected, found = ", ".join(shapes), ", ".join(initial)
+        raise BadInput("bad_shape", f"initial: names: expected {expected}, found {found}")
+    for name, shape in shapes.items():
+        if initial[name].shape != shape or initial[name].dtype != np.float32:
+            found = f"{initial[name].dtype} {initial[name].shape}"
+            raise BadInput("bad_shape", f"initial: {name}: expected float32 {shape}, found {found}")
