@@ -108,13 +108,11 @@ def same_kernels(one: Kernels, other: Kernels) -> bool:
 
 
 def _path(spec: str) -> Path | None:
-    """The file that a spec names, inside the repository; None where it names nothing that is there."""
+    """The file that a spec names from the root of the repository; None where it names nothing that is there."""
     if not _may_be_name(spec):
         return None
-    here = Path.cwd().resolve()
-    folders = [ROOT, here] if here.is_relative_to(ROOT.resolve()) else [ROOT]
-    found = next((path for folder in folders if os.path.lexists(path := folder / spec)), None)
-    if found is None:
+    found = ROOT / spec
+    if not os.path.lexists(found):
         if Path(spec).is_absolute():
             raise BadInput("no_such_file", f"{spec}: expected a file in the repository, found none")
         return None
