@@ -99,12 +99,24 @@ class LearnerTask:
     def run(self) -> None:
         """One whole task. On a GPU it is queued on the current stream and not waited for."""
         with one_thread() if self.device.type == "cpu" else nullcontext():
-            self._reset()
+            self.run_reset()
             for epoch in range(self.config.epochs):
-                self.start_epoch(epoch)
-                self._epoch()
-            self._predict()
+                self.run_epoch(epoch)
+            self.run_predict()
         self.runs += 1
+
+    def run_reset(self) -> None:
+        """The first part of a task, as ``run`` runs it: eager or captured."""
+        self._reset()
+
+    def run_epoch(self, epoch: int) -> None:
+        """One epoch of a task, in its resident order."""
+        self.order.copy_(self.orders[epoch])
+        self._epoch()
+
+    def run_predict(self) -> None:
+        """The last part of a task."""
+        self._predict()
 
     def classes(self) -> Labels:
         """(m,) int64 predictions of the latest run; waits for it."""
@@ -121,10 +133,6 @@ class LearnerTask:
             for raw, normal in ((self.raw, self.x), (self.raw_query, self.q)):
                 normal[:, :-1].copy_(raw).mul_(4).sub_(0.5)
                 normal[:, -1].zero_()
-
-    def start_epoch(self, epoch: int) -> None:
-        """The resident order of ``epoch`` becomes the one that is trained in."""
-        self.order.copy_(self.orders[epoch])
 
     def epoch(self) -> None:
         """Train once on every sample in the current order, batch by batch; the last batch has what is left."""

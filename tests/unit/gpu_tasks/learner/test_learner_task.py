@@ -7,7 +7,7 @@ import pytest
 
 from gpu_tasks.records import BadInput
 from gpu_tasks.workloads.learner import frozen, library
-from gpu_tasks.workloads.learner.config import RECORDED, LearnerConfig
+from gpu_tasks.workloads.learner.config import LearnerConfig
 from gpu_tasks.workloads.learner.initial import draw_parameters, epoch_orders
 from tests.unit.gpu_tasks.learner import small
 
@@ -79,18 +79,6 @@ def test_the_grid_hides_last_bits_and_nothing_more() -> None:
     assert grid_sha256(trained) == before
     trained.velocities[0][0, 0] += 1e-6
     assert grid_sha256(trained) != before
-
-
-def test_the_tensors_are_those_of_the_recorded_inventory() -> None:
-    """33 tensors in 13,960,864 bytes: the named storages of the original measurement."""
-    rng = np.random.default_rng(0)
-    pixels = rng.random((10_000, 81), dtype=np.float32)
-    given = small.Inputs(pixels, rng.integers(0, 10, 10_000), pixels)
-    tensors = LearnerTask(RECORDED, given, frozen.initial_parameters()).tensors()
-    assert len(tensors) == 33
-    assert list(tensors)[:2] == ["parameters.weights.0", "gradients.weights.0"]
-    assert list(tensors)[-9:-6] == ["raw", "raw_query", "labels"]
-    assert sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()) == 13_960_864
 
 
 def test_initial_parameters_of_another_size() -> None:
