@@ -79,7 +79,7 @@ def judge_comparison(found: KernelComparison) -> list[CheckVerdict]:
         code, text = "candidate_wrong", "not judged: the predictions of the candidate are worse, which comes first"
         plain = [_plain(rule, Verdict.INCONCLUSIVE, code, text) for rule in (TIME, ENERGY)]
         return [predictions, *plain]
-    reason = found.not_measured or found.problem
+    reason = _why_not_measured(found)
     return [predictions, _judge_time(found, reason), _judge_energy(found, reason)]
 
 
@@ -125,6 +125,14 @@ def amount(value: float, percent: float | None, unit: str, sign: str = "+") -> s
         return f"{value:{sign}.3g} {unit}"
     digits = 4 if 0 < abs(percent) < 0.01 else 2 if abs(percent) < 10 else 1
     return f"{value:{sign}.3g} {unit} ({percent:{sign}.{digits}f} %)"
+
+
+def _why_not_measured(found: KernelComparison) -> Problem | None:
+    """The reason that the record gives; with the outcome of the whole where that failed for the very same reason."""
+    reason, problem = found.not_measured, found.problem
+    if reason is None or (problem is not None and problem.code == reason.code):
+        return problem
+    return reason
 
 
 def _judge_time(found: KernelComparison, reason: Problem | None) -> CheckVerdict:

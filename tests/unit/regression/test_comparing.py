@@ -20,6 +20,7 @@ from gpu_tasks.records import (
     StaticFigures,
     ValidationRecord,
 )
+from gpu_tasks.records.failure import failure_record
 from regression.nights.comparing import comparison_table, verdicts_of
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -209,8 +210,11 @@ def test_a_lost_device_is_no_verdict_on_the_kernel() -> None:
     own = [validation(0), failed(1, Outcome.INFRASTRUCTURE_FAILURE, LOST)]
     found = verdicts_of(record_of(**lost, validations=own, blocks=[]))
     assert [(one.verdict.value, one.reason_code) for one in found] == [("invalid", "device_lost")] * 3
-    nothing = record_of(**lost, validations=[], pinned_validations=[], emulated=[], blocks=[])
-    assert verdicts_of(nothing)[0].reason_code == "device_lost"
+    nothing = failure_record("compare", {"workload": "qda", "payload": "original"}, *lost.values())
+    assert isinstance(nothing, ComparisonRecord)
+    found = verdicts_of(nothing)
+    assert [(one.verdict.value, one.reason_code) for one in found] == [("invalid", "device_lost")] * 3
+    assert comparison_table(nothing, found).count("invalid") == 3
 
 
 @pytest.mark.parametrize("outcome", [Outcome.BAD_INPUT, Outcome.REGRESSION])

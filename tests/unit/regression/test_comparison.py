@@ -253,6 +253,7 @@ def test_unverified_energy_without_a_usable_block_is_invalid() -> None:
         (Problem("ok", "no_blocks", "no blocks were asked for"), None, Verdict.INCONCLUSIVE, "no_blocks"),
         (Problem("ok", "candidate_wrong", "wrong"), None, Verdict.INCONCLUSIVE, "candidate_wrong"),
         (None, LOST, Verdict.INVALID, "device_lost"),
+        (Problem("ok", "device_lost", "gone"), LOST, Verdict.INVALID, "device_lost"),
         (Problem("ok", "candidate_wrong", "wrong"), LOST, Verdict.INCONCLUSIVE, "candidate_wrong"),
         (None, None, Verdict.INVALID, "no_blocks"),
     ],
