@@ -52,7 +52,7 @@ def test_the_pages_want_the_printed_login(running: str) -> None:
     token = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": password}).json()
     dags = httpx.get(f"{address}/api/v2/dags", headers={"Authorization": f"Bearer {token['access_token']}"}).json()
     found = {dag["dag_id"]: dag["is_paused"] for dag in dags["dags"]}
-    assert found == {"nightly_qda": False, "nightly_watchdog": False}
+    assert found == dict.fromkeys(("compare_kernels", "kernel_changed", "nightly_qda", "nightly_watchdog"), False)
 
 
 def test_a_night_before_the_installation_is_not_made_up_for(installation: Installation, running: str) -> None:

@@ -112,9 +112,25 @@ def test_params_that_nobody_knows_are_bad_input_of_a_candidate_and_no_night_eith
 def test_a_comparison_that_dies_is_an_infrastructure_failure_and_frees_the_gpu(
     compare: Compare, database: Database, tmp_path: Path
 ) -> None:
+    gone = {"dag_id": "nightly_qda", "dag_run_id": "deleted", "since": "2026-11-30T02:00:00Z"}
+    queue = tmp_path / "runs" / "locks" / "turn.json"
+    queue.parent.mkdir(parents=True)
+    queue.write_text(json.dumps({"kind": "turn", "runs": [gone]}))
     ran = compare("fail:compare", candidate="record", device="emulated", **SMALL)
+    assert "run deleted of nightly_qda is over and leaves the queue" in ran.log
     assert (ran.tasks["compare"], ran.tasks["rounds"], ran.tasks["measure"]) == (FAILED, NOT_RUN, NOT_RUN)
     assert (ran.tasks["release"], ran.tasks["load"]) == (SUCCESS, SUCCESS)
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
     assert run_row(database).candidate is True
-    assert json.loads((tmp_path / "runs" / "locks" / "turn.json").read_text())["runs"] == []
+    assert json.loads(queue.read_text())["runs"] == []
+
+
+def test_a_night_of_a_changed_kernel_is_none_and_wakes_nobody(
+    run_night: Callable[..., Ran], database: Database
+) -> None:
+    ran = run_night("disagree:3", kernel_changed=True)
+    assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("regression", 1)
+    assert run_row(database).candidate is True
+    with database.reader.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM nightly")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM alert")).scalar_one() == 0
