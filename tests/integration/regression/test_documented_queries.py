@@ -8,11 +8,14 @@ from pathlib import Path
 from sqlalchemy import text
 
 from gpu_tasks.records import Reason
+from regression.results.promotion import promote_run
 from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
+from tests.integration.regression.example_comparisons import candidate_run
 from tests.integration.regression.example_energy import INVALID, energy_round, energy_run
 from tests.integration.regression.example_nights import asked, night, store
 from tests.integration.regression.full_database import ALERT
+from tests.integration.regression.test_promotion import tried
 from tests.integration.regression.test_verdicts import ONE_WRONG, accept, judge, settle
 from tests.integration.regression.test_views_history import changed_run
 
@@ -32,8 +35,9 @@ def test_every_question_of_the_documentation_has_an_answer(database: Database) -
     )
     with database.writer.begin() as connection:
         connection.execute(text(ALERT))
+    promote_run(database.writer, tried(database, candidate_run()), promoted_by="ben", reason="a tenth less")
     questions = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(questions) >= 18
+    assert len(questions) >= 20
     assert [question for question in questions if not asked(database, question)] == []
 
 
