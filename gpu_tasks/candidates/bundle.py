@@ -12,13 +12,32 @@ import os
 import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_tasks.devices.manifest import KernelManifest, Kernels, Variant, load_kernels
-from gpu_tasks.records import BadInput, InfrastructureFailure, VerificationMismatch, to_json, write_text_atomically
+from gpu_tasks.records import (
+    BadInput,
+    InfrastructureFailure,
+    VerificationMismatch,
+    read_record,
+    to_json,
+    write_record,
+    write_text_atomically,
+)
 
 NAME = re.compile(r"candidate-([0-9a-f]{16})")
 MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the kernels of a bundle were last frozen from; it is for people, and stands beside the bundle."""
+
+    kind: str  # "source"
+    spec: str
+    commit: str | None
+    modified: bool | None
 
 
 def write_bundle(candidates: Path, manifest: KernelManifest, kernels: Kernels) -> str:
@@ -63,6 +82,23 @@ def verify_bundle(manifest: Path) -> None:
         message = f"{manifest}: sha256: expected it to begin with {folder[-16:]}, found {found}"
         raise VerificationMismatch("bundle_changed", message)
     load_kernels(manifest)
+
+
+def note_source(candidates: Path, name: str, source: Source) -> None:
+    """Keep where a bundle came from; the same kernels may come from somewhere else the next time."""
+    try:
+        write_record(source, candidates / f"{name}.source.json")
+    except OSError as error:
+        message = f"{candidates}: expected a folder that can be written, found: {error.strerror}"
+        raise InfrastructureFailure("candidates_not_written", message) from None
+
+
+def source_of(candidates: Path, name: str) -> Source | None:
+    """Where a bundle last came from; null where nobody knows any more."""
+    try:
+        return read_record(candidates / f"{name}.source.json", Source)
+    except BadInput:
+        return None
 
 
 def _frozen(manifest: KernelManifest, kernels: Kernels) -> KernelManifest:

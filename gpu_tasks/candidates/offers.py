@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpu_tasks.candidates import repository
 from gpu_tasks.candidates.building import HOUSE, build
-from gpu_tasks.candidates.bundle import NAME, bundle_manifest
+from gpu_tasks.candidates.bundle import NAME, bundle_manifest, source_of
 from gpu_tasks.devices.kernel_files import read_text
 from gpu_tasks.devices.manifest import COMMITTED, KernelManifest, Kernels, load_kernels, read_manifest
 from gpu_tasks.records import BadInput, TaskError, VerificationMismatch
@@ -68,8 +68,7 @@ class Offer:
 def read_spec(spec: str, candidates: Path, scratch: Path) -> Offer:
     """What ``spec`` offers; sources are built in the folder ``scratch``. Raises ``TaskError`` for what is none."""
     if NAME.fullmatch(spec):
-        manifest = bundle_manifest(candidates, spec)
-        return Offer("bundle", spec, manifest, [read_manifest(manifest).default], settled=True)
+        return _of_bundle(spec, candidates)
     path = _path(spec)
     if path is not None:
         return _of_path(path, scratch)
@@ -129,6 +128,17 @@ def _check_inside(path: Path) -> None:
         raise BadInput("no_such_file", f"{path}: expected a file in the repository, found a broken link") from None
     if not found.is_relative_to(ROOT.resolve()):
         raise BadInput("candidate_outside", f"{path}: expected a path inside the repository, found {found}")
+
+
+def _of_bundle(name: str, candidates: Path) -> Offer:
+    """What was frozen before, with the commit that it was frozen at."""
+    manifest = bundle_manifest(candidates, name)
+    found = Offer("bundle", name, manifest, [read_manifest(manifest).default], settled=True)
+    source = source_of(candidates, name)
+    if source is None:
+        return found
+    notes = [f"{name} was frozen from {source.spec}"]
+    return replace(found, commit=source.commit, modified=source.modified, notes=notes)
 
 
 def _of_path(path: Path, scratch: Path) -> Offer:

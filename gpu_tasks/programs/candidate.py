@@ -7,7 +7,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from gpu_tasks.candidates.bundle import write_bundle
+from gpu_tasks.candidates.bundle import Source, note_source, write_bundle
 from gpu_tasks.candidates.offers import Offer, committed, read_spec, same_kernels
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.emulated.parser import parse
@@ -42,6 +42,8 @@ def run(arguments: Namespace) -> CandidateRecord:
         notes = [*own.notes, *other.notes, *_others(own, other, variant)]
         bundle = write_bundle(candidates, own.read(), kernels)
         against_bundle = write_bundle(candidates, other.read(), pinned)
+        if own.origin != "bundle":
+            note_source(candidates, bundle, Source("source", spec, own.commit, own.modified))
     equal = same_kernels(kernels, pinned)
     progress(f"candidate: {variant} of {own.what}, ptx sha256 {kernels.ptx_sha256}, {bundle}")
     progress(f"against: {counterpart} of {other.what}, ptx sha256 {pinned.ptx_sha256}, {against_bundle}")

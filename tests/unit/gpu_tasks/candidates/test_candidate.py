@@ -180,11 +180,30 @@ def test_the_same_kernels_are_the_same_bundle(checkout: Checkout, candidate: Can
     for spec in ("kernels/fused.py", "kernels/ptx/fused.ptx"):
         assert candidate(spec)[1].bundle == record.bundle
     status, again = candidate(str(record.bundle), "--against", str(record.against_bundle))
-    assert (status, again.origin, again.commit, again.modified) == (0, "bundle", None, None)
+    assert (status, again.origin) == (0, "bundle")
     assert (again.kernel, again.against, again.bundle) == (record.kernel, record.against, record.bundle)
     assert sorted(path.name for path in (tmp_path / "candidates").iterdir()) == sorted(
-        [str(record.bundle), str(record.against_bundle)]
+        [str(record.bundle), f"{record.bundle}.source.json", str(record.against_bundle)]
     )
+
+
+def test_a_bundle_is_still_known_by_where_it_was_frozen_from(
+    checkout: Checkout, candidate: Candidate, tmp_path: Path
+) -> None:
+    """The last time: the same kernels may be of several commits, and which of them was meant is what was said last."""
+    _, frozen = candidate("fused")
+    checkout.git("commit", "--quiet", "--allow-empty", "--message", "another")
+    _, last = candidate("kernels/ptx/fused.ptx")
+    assert (last.bundle, last.commit == frozen.commit) == (frozen.bundle, False)
+    _, again = candidate(str(frozen.bundle))
+    assert (again.spec, again.origin) == (frozen.bundle, "bundle")
+    assert (again.commit, again.modified) == (last.commit, False)
+    assert f"{frozen.bundle} was frozen from kernels/ptx/fused.ptx" in again.notes
+    source = tmp_path / "candidates" / f"{frozen.bundle}.source.json"
+    for damaged in ("", "[]"):
+        source.write_text(damaged)
+        status, unknown = candidate(str(frozen.bundle))
+        assert (status, unknown.commit, unknown.modified) == (0, None, None)
 
 
 def test_a_name_that_fits_several(checkout: Checkout, candidate: Candidate) -> None:
