@@ -6,18 +6,20 @@ import argparse
 
 from gpu_tasks.records import Outcome
 from local import history, runs
-from local.errors import Usage
+from local.errors import Usage, told_in_one_line
 from local.paths import Home
 from local.stack import Stack, hold
 
 
 def command_changed(home: Home, arguments: argparse.Namespace) -> int:
-    """Update the asset with the commit that the ref names now: a branch may have moved on when its turn comes."""
-    commit = history.commit(arguments.ref)
+    """Update the asset with the commits that the refs name now: a branch may have moved on when its turn comes."""
+    with told_in_one_line():
+        commit = history.commit(arguments.ref)
+        against = arguments.against and history.commit(arguments.against)
     state = Stack(home, arguments.dsn).state()
     if state is None or not state.airflow_ready:
         raise Usage("changed: expected a running stack, found none; `./nightly up` first, or use `./nightly try`")
-    given = {"candidate": commit, "device": arguments.device, "note": arguments.note}
+    given = {"candidate": commit, "against": against, "device": arguments.device, "note": arguments.note}
     extra = {name: value for name, value in given.items() if value is not None}
     with hold(home, arguments.dsn, need_airflow=True) as held:
         client = held.airflow()

@@ -26,7 +26,7 @@ must be pinned by then (`./nightly pin`), so that the next night runs it and is 
 """
 _CHANGED = """\
 Tell the running stack that kernels changed: the Airflow asset kernel_changed is updated, and each update starts one
-comparison of that commit with the pinned kernels. For git hooks and CI (docs/hooks).
+comparison of that commit with the pinned kernels, or with another commit's. For git hooks and CI (docs/hooks).
 """
 
 
@@ -112,6 +112,12 @@ def _add_changed(commands: Commands[argparse.ArgumentParser], server: argparse.A
         "changed", parents=[server], help="tell the running stack that kernels changed", description=_CHANGED
     )
     changed.add_argument("ref", nargs="?", default="HEAD", type=words, metavar="REF", help="a git ref (default: HEAD)")
+    changed.add_argument(
+        "--against",
+        type=words,
+        metavar="REF",
+        help="hold it against the kernels of this commit (default: the pinned ones)",
+    )
     changed.add_argument("--device", choices=KERNEL_DEVICES, help="where to compare (default: auto)")
     changed.add_argument("--note", type=words, metavar="TEXT", help="kept with the run")
 
