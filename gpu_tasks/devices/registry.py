@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.cuda.selection import auto_means_cuda
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels
-from gpu_tasks.records import DEVICE_KINDS, BadInput
+from gpu_tasks.records import DEVICE_KINDS, BadInput, parse_effects
 from gpu_tasks.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class Simulation:
     def gpu(self) -> SimulatedGpu:
         """The board, made when it is first asked for; raises ``BadInput`` (``bad_inject``)."""
         from gpu_tasks.energy.simulation.gpu import SimulatedGpu
-        from gpu_tasks.records import parse_effects
 
         return SimulatedGpu(effects=parse_effects(self.inject), seed=self.seed, tick_period_s=self.tick_period_s)
 
@@ -113,8 +112,14 @@ def resolve_kind(requested: str) -> str:
 
 
 def check_inject(kind: str, simulation: Simulation | None) -> None:
-    """Refuse effects on a device that is real; raises ``BadInput`` (``inject_needs_simulated``)."""
-    if simulation is not None and simulation.inject and kind != "simulated":
+    """Refuse effects that there are none of, and any on a device that is real.
+
+    Raises ``BadInput`` (``bad_inject``, ``inject_needs_simulated``).
+    """
+    if simulation is None or not simulation.inject:
+        return
+    parse_effects(simulation.inject)
+    if kind != "simulated":
         message = f"--inject: expected --device simulated with it, found {kind}"
         raise BadInput("inject_needs_simulated", message)
 

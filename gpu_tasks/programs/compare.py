@@ -39,7 +39,6 @@ from gpu_tasks.records import (
     utc_now,
 )
 from gpu_tasks.validation import chosen_draw
-from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.registry import get_workload
 
 
@@ -48,23 +47,22 @@ def run(arguments: Namespace) -> ComparisonRecord:
     check_limits(arguments)
     if not 0 <= arguments.blocks <= MOST_BLOCKS:
         raise BadInput("bad_blocks", f"--blocks: expected 0 to {MOST_BLOCKS}, found {arguments.blocks}")
-    workload = get_workload(arguments.workload)
-    payload = Payload(arguments.payload, workload)
-    kind = resolve_kind(arguments.device)
-    made_up = simulation(arguments, "compare")
-    check_inject(kind, made_up)
-    if kind == "reference":
-        raise BadInput("no_ptx_here", "--device: expected a device that runs PTX, found reference")
-    compared = _Compared(arguments, workload, payload, _draws(arguments.draws, payload), kind)
-    return compared.record(read_telemetry(arguments.telemetry))
+    return _Compared(arguments).record(read_telemetry(arguments.telemetry))
 
 
 class _Compared:
-    """One comparison on its way into the record."""
+    """One comparison on its way into the record. Raises ``BadInput`` for whatever can be refused beforehand."""
 
-    def __init__(self, arguments: Namespace, workload: Workload, payload: Payload, draws: list[int], kind: str) -> None:
-        self._arguments, self._workload, self._payload, self._draws = arguments, workload, payload, draws
-        self._kind = kind
+    def __init__(self, arguments: Namespace) -> None:
+        self._arguments = arguments
+        self._workload = get_workload(arguments.workload)
+        self._payload = Payload(arguments.payload, self._workload)
+        self._draws = _draws(arguments.draws, self._payload)
+        self._kind = resolve_kind(arguments.device)
+        self._simulation = simulation(arguments, "compare")
+        check_inject(self._kind, self._simulation)
+        if self._kind == "reference":
+            raise BadInput("no_ptx_here", "--device: expected a device that runs PTX, found reference")
         self._choices = [_choice(arguments.manifest), _choice(arguments.against_manifest)]
         self._kernels = [choice.load() for choice in self._choices]
 
@@ -118,12 +116,8 @@ class _Compared:
 
     def _on_device(self, record: ComparisonRecord, telemetry: TelemetryRecord | None) -> ComparisonRecord:
         """Validated and measured on the device; on the emulator, which has seen both sides, nothing is left to do."""
-        made_up = simulation(self._arguments, "compare")
         with ExitStack() as stack:
-            devices = [
-                stack.enter_context(closing(open_device(self._kind, self._workload, choice, simulation=made_up)))
-                for choice in self._choices
-            ]
+            devices = [stack.enter_context(closing(self._opened(choice))) for choice in self._choices]
             fingerprint = repeated("compare", lambda _: devices[0].fingerprint())
             record = dataclasses.replace(record, device_uuid=fingerprint.uuid)
             check_same_device(telemetry, self._arguments.telemetry, fingerprint.uuid)
@@ -145,6 +139,9 @@ class _Compared:
             energy_trust=trust,
             energy_trust_reason=reason,
         )
+
+    def _opened(self, choice: KernelChoice) -> Device:
+        return open_device(self._kind, self._workload, choice, simulation=self._simulation)
 
     def _validated(self, name: str, device: Device) -> list[ValidationRecord]:
         progress(f"{self._kind}, {name}: {_counted(self._draws)}")

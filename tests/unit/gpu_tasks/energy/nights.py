@@ -6,8 +6,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from gpu_tasks.candidates.bundle import write_bundle
+from gpu_tasks.devices.manifest import COMMITTED, load_kernels, read_manifest
 from gpu_tasks.programs.baseline import night
-from gpu_tasks.records import RunRecord, RunRequest, utc_now
+from gpu_tasks.programs.cli import main
+from gpu_tasks.records import ComparisonRecord, RunRecord, RunRequest, read_record, utc_now
 
 
 @cache
@@ -37,3 +40,17 @@ def simulated_night(
     )
     with tempfile.TemporaryDirectory() as folder:
         return night(request, Path(folder))
+
+
+@cache
+def simulated_comparison(inject: str | None = None, seed: int = 1, variant: str = "fused") -> ComparisonRecord:
+    """``variant`` beside the default on one draw of the simulated device, in the default number of blocks."""
+    manifest = read_manifest(COMMITTED)
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        options = ["--device", "simulated", "--draws", "0", "--seed", str(seed)]
+        for option, name in (("--manifest", variant), ("--against-manifest", manifest.default)):
+            bundle = write_bundle(folder, manifest, load_kernels(COMMITTED, name))
+            options += [option, str(folder / bundle / "manifest.json")]
+        main(["compare", *options, *(["--inject", inject] if inject else []), "--out", str(folder / "comparison.json")])
+        return read_record(folder / "comparison.json", ComparisonRecord)
