@@ -1435,7 +1435,7 @@ CREATE VIEW kernel_lineage AS
     replaced.kernel_variant AS replaced_variant,
     replaced.kernel_ptx_sha256 AS replaced_ptx_sha256,
         CASE
-            WHEN (replaced.baseline_id IS NOT NULL) THEN ((run.kernel_variant IS DISTINCT FROM replaced.kernel_variant) OR (run.kernel_ptx_sha256 IS DISTINCT FROM replaced.kernel_ptx_sha256))
+            WHEN (replaced.run_id IS NOT NULL) THEN ((run.kernel_variant IS DISTINCT FROM replaced.kernel_variant) OR (run.kernel_ptx_sha256 IS DISTINCT FROM replaced.kernel_ptx_sha256))
             ELSE NULL::boolean
         END AS kernel_changed,
     baseline.accepted_by,
@@ -1469,21 +1469,31 @@ CREATE VIEW kernel_lineage AS
     run.run_id,
     replaced.run_id AS replaced_run_id,
     baseline.baseline_id
-   FROM (((((((baseline
+   FROM ((((((((( SELECT baseline_1.baseline_id,
+            baseline_1.workload,
+            baseline_1.payload_id,
+            baseline_1.device_id,
+            baseline_1.protocol,
+            baseline_1.environment_id,
+            baseline_1.environment_class,
+            baseline_1.run_id,
+            baseline_1.for_agreement,
+            baseline_1.for_time,
+            baseline_1.for_energy,
+            baseline_1.accepted_by,
+            baseline_1.accepted_at,
+            baseline_1.reason,
+            baseline_1.retired_at,
+            baseline_1.energy_trust,
+            baseline_1.retired_by,
+            baseline_1.retired_reason,
+            lag(baseline_1.baseline_id) OVER (PARTITION BY baseline_1.workload, baseline_1.payload_id, baseline_1.device_id, baseline_1.protocol, baseline_1.environment_class ORDER BY baseline_1.accepted_at, baseline_1.baseline_id) AS replaced_baseline_id
+           FROM baseline baseline_1) baseline
      JOIN run ON ((run.run_id = baseline.run_id)))
      JOIN device ON ((device.device_id = baseline.device_id)))
      JOIN payload ON ((payload.payload_id = baseline.payload_id)))
-     LEFT JOIN LATERAL ( SELECT before.baseline_id,
-            earlier.run_id,
-            earlier.kernel_variant,
-            earlier.kernel_ptx_sha256,
-            earlier.adjusted_mj_median,
-            earlier.cuda_ms_median
-           FROM (baseline before
-             JOIN run earlier ON ((earlier.run_id = before.run_id)))
-          WHERE ((before.workload = baseline.workload) AND (before.payload_id = baseline.payload_id) AND (before.device_id = baseline.device_id) AND (before.protocol = baseline.protocol) AND (before.environment_class = baseline.environment_class) AND (ROW(before.accepted_at, before.baseline_id) < ROW(baseline.accepted_at, baseline.baseline_id)))
-          ORDER BY before.accepted_at DESC, before.baseline_id DESC
-         LIMIT 1) replaced ON (true))
+     LEFT JOIN baseline before ON ((before.baseline_id = baseline.replaced_baseline_id)))
+     LEFT JOIN run replaced ON ((replaced.run_id = before.run_id)))
      LEFT JOIN check_result predictions ON (((predictions.run_id = run.run_id) AND (predictions.check_name = 'compare_predictions'::text) AND (predictions.step = 0))))
      LEFT JOIN check_result cuda ON (((cuda.run_id = run.run_id) AND (cuda.check_name = 'compare_time'::text) AND (cuda.step = 0))))
      LEFT JOIN check_result energy ON (((energy.run_id = run.run_id) AND (energy.check_name = 'compare_energy'::text) AND (energy.step = 0))));

@@ -11,7 +11,7 @@ SELECT
     run.kernel_ptx_sha256,
     replaced.kernel_variant AS replaced_variant,
     replaced.kernel_ptx_sha256 AS replaced_ptx_sha256,
-    CASE WHEN replaced.baseline_id IS NOT NULL THEN
+    CASE WHEN replaced.run_id IS NOT NULL THEN
         (run.kernel_variant, run.kernel_ptx_sha256)
         IS DISTINCT FROM (replaced.kernel_variant, replaced.kernel_ptx_sha256) END AS kernel_changed,
     baseline.accepted_by,
@@ -45,24 +45,19 @@ SELECT
     run.run_id,
     replaced.run_id AS replaced_run_id,
     baseline.baseline_id
-FROM baseline
+FROM (
+    SELECT
+        *,
+        lag(baseline_id) OVER (
+            PARTITION BY workload, payload_id, device_id, protocol, environment_class ORDER BY accepted_at, baseline_id
+        ) AS replaced_baseline_id
+    FROM baseline
+) AS baseline
 JOIN run ON run.run_id = baseline.run_id
 JOIN device ON device.device_id = baseline.device_id
 JOIN payload ON payload.payload_id = baseline.payload_id
-LEFT JOIN LATERAL (
-    SELECT before.baseline_id, earlier.run_id, earlier.kernel_variant, earlier.kernel_ptx_sha256,
-        earlier.adjusted_mj_median, earlier.cuda_ms_median
-    FROM baseline AS before
-    JOIN run AS earlier ON earlier.run_id = before.run_id
-    WHERE before.workload = baseline.workload
-        AND before.payload_id = baseline.payload_id
-        AND before.device_id = baseline.device_id
-        AND before.protocol = baseline.protocol
-        AND before.environment_class = baseline.environment_class
-        AND (before.accepted_at, before.baseline_id) < (baseline.accepted_at, baseline.baseline_id)
-    ORDER BY before.accepted_at DESC, before.baseline_id DESC
-    LIMIT 1
-) AS replaced ON TRUE
+LEFT JOIN baseline AS before ON before.baseline_id = baseline.replaced_baseline_id
+LEFT JOIN run AS replaced ON replaced.run_id = before.run_id
 LEFT JOIN check_result AS predictions
     ON predictions.run_id = run.run_id AND predictions.check_name = 'compare_predictions' AND predictions.step = 0
 LEFT JOIN check_result AS cuda
