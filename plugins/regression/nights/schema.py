@@ -12,6 +12,7 @@ Schema = Mapping[str, Mapping[str, Any]]
 
 SIMULATED = "simulated"
 REFERENCE = "reference"
+INTERLEAVED = "interleaved"
 DEVICES = ("auto", *AVAILABLE_DEVICES)
 VARIANTS = ("class_blocks", "record", "fused")
 SHIPPED_SET = "original"
@@ -151,6 +152,7 @@ COMPARISON: Schema = {
         "description": "Which variant of the candidate, where it has several; empty for the one that differs",
     },
     **_COMMON,
+    "protocol": _COMMON["protocol"] | {"enum": [None, *(name for name in PROTOCOLS if name != INTERLEAVED)]},
     "blocks": {
         "default": None,
         "type": ["null", "integer"],

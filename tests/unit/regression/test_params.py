@@ -221,6 +221,7 @@ def test_a_comparison_needs_a_candidate_and_nothing_else(folders: list[Path]) ->
         {"against": "-x", "candidate": "main"},
         {"variant": "../x", "candidate": "main"},
         {"device": "reference", "candidate": "main"},
+        {"protocol": "interleaved", "candidate": "main"},
         {"blocks": -1, "candidate": "main"},
         {"blocks": MAX_BLOCKS + 1, "candidate": "main"},
         {"blocks": 8.0, "candidate": "main"},
