@@ -23,11 +23,11 @@ def judged_run(connection: Connection, run_id: str) -> JudgedRun | None:
 def judged_since(connection: Connection, workload: str, device_id: int | None, since: datetime) -> list[JudgedRun]:
     """Runs of a workload (on one device, where one is given) that began at ``since`` or later, oldest first.
 
-    Withdrawn ones are left out, and those that try another kernel: nothing is to be concluded from them.
+    Withdrawn ones are left out: nothing is to be concluded from them.
     """
     run, withdrawal = tables.run.c, tables.withdrawal.c
     withdrawn = select(withdrawal.run_id).where(withdrawal.scope == "all")
-    wanted = [run.workload == workload, run.started_at >= since, run.run_id.not_in(withdrawn), ~run.candidate]
+    wanted = [run.workload == workload, run.started_at >= since, run.run_id.not_in(withdrawn)]
     return _judged(connection, *wanted, *([run.device_id == device_id] if device_id is not None else []))
 
 

@@ -221,8 +221,7 @@ def problem_of(row: Row[Any]) -> Problem | None:
 def _rounds(connection: Connection, run_id: str, last_step: int = LAST_STEP) -> tuple[RoundEnergy, ...]:
     measured, energy = tables.round_.c, tables.round_energy.c
     figures: dict[tuple[str, int], dict[str, float]] = {}
-    wanted = (energy.run_id == run_id, energy.arm != COMPARISON, energy.subject != SHAM)
-    for row in connection.execute(select(tables.round_energy).where(*wanted)):
+    for row in connection.execute(select(tables.round_energy).where(energy.run_id == run_id, energy.subject != SHAM)):
         name = row.figure if row.subject == SUBJECT else f"{row.figure} {row.subject}"
         figures.setdefault((row.arm, row.round), {})[name] = row.adjusted_mj
     stored = connection.execute(

@@ -11,7 +11,7 @@ from regression.detectors import CheckVerdict
 from regression.detectors.confirmation import with_first_look
 from regression.results import tables
 from regression.results.checks import Finding
-from regression.results.history import of_the_run, rounds_expected
+from regression.results.history import rounds_expected
 
 
 def findings_by_step(
@@ -19,8 +19,7 @@ def findings_by_step(
 ) -> list[Finding]:
     """What ``judge`` says of each step; the last one is told with what the first rounds alone had said."""
     measured = tables.round_.c
-    steps = select(func.max(measured.step)).where(measured.run_id == run.run_id, of_the_run())
-    last = connection.execute(steps).scalar_one()
+    last = connection.execute(select(func.max(measured.step)).where(measured.run_id == run.run_id)).scalar_one()
     first = judge(0)
     if not last:
         return [Finding(first, baseline_id)]

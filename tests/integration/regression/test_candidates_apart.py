@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from gpu_tasks.records import RunRecord, run_id_for, write_record
+from local.cookbook import find_question
 from regression.alerts.resolving import resolve_quiet
 from regression.alerts.telling import alert_of_run
 from regression.detectors.long_term import ADJUSTED, CUDA
@@ -27,6 +28,7 @@ from regression.results.reference_bands import learnt_bands
 from regression.results.series import key_of, segment_of, series_of, stored_keys
 from tests.integration.regression import many_nights, test_backtests
 from tests.integration.regression.alert_nights import energy, judged_night, missing, moment, night_record, states
+from tests.integration.regression.cookbook_rounds import LIMITED
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_comparisons import DAG, candidate, candidate_run, comparison
 from tests.integration.regression.example_energy import energy_run
@@ -70,12 +72,51 @@ def test_it_is_in_no_view_of_nights_and_nothing_looks_back_at_it(database: Datab
 
 def test_what_it_lacks_is_not_looked_for_in_candidates_further_back(database: Database) -> None:
     """The night before knows neither predictions nor sources: the one before it does, not the candidate between."""
-    lost = night(3, "lost", of=energy_run, validations=[], verify_sources=None, kernel=None, verify_payload=None)
+    lost = night(3, "lost", of=energy_run, validations=[], verify_sources=None, kernel=None)
     store(database, night(1, of=energy_run), other_in_everything("compared"), lost, night(4, of=energy_run))
     columns = "previous_run_id = (SELECT run_id FROM run WHERE dag_run_id = 'scheduled__01')"
     last = f"SELECT DISTINCT changed, {columns} FROM validation_history WHERE night = '2026-12-04'"
     assert asked(database, last) == [(False, True)]
     assert asked(database, "SELECT count(*) FROM environment_changes") == [(0,)]
+
+
+def ask(database: Database, question: str, **params: str) -> list[dict[str, Any]]:
+    found = find_question(question)
+    with database.reader.connect() as connection:
+        rows = connection.exec_driver_sql(found.bound, found.values(params)).mappings()
+        return [dict(row) for row in rows]
+
+
+def test_no_question_about_nights_comes_upon_it(database: Database) -> None:
+    """The newest night, the one before it, what changed between them, and what predictions were before."""
+    lost = night(3, "lost", of=energy_run, validations=[])
+    newest = tries(replace(night(6, of=energy_run), request=replace(energy_run("new").request, dag_run_id="newest")))
+    store(database, night(1, of=energy_run), other_in_everything("compared"), lost, night(4, of=energy_run), newest)
+    assert ask(database, "prediction_changes") == []
+    assert [row["dag_run_id"] for row in ask(database, "run_report")] == ["scheduled__04"]
+    assert ask(database, "changed_between") == []
+    assert ask(database, "changed_between", earlier="2026-12-02") == [], "on that day there was no night"
+    changed = ask(database, "changed_between", earlier="scheduled__01", later="tried")
+    assert {"driver", "ptx_sha256"} <= {row["name"] for row in changed}, "unless it is named"
+
+
+def test_nor_does_a_question_about_the_night_before(database: Database) -> None:
+    store(database, night(1, of=energy_run), other_in_everything("compared"), night(3, of=energy_run))
+    assert ask(database, "changed_between") == []
+
+
+def test_what_changed_to_a_candidate_is_told_by_its_own_rounds(database: Database) -> None:
+    tried = other_in_everything("compared")
+    compared_rounds = [
+        replace(r, energy=replace(r.energy, state_before=LIMITED))
+        for r in (tried.comparison.rounds if tried.comparison else [])
+        if r.energy
+    ]
+    assert tried.comparison
+    tried = replace(tried, comparison=replace(tried.comparison, rounds=compared_rounds))
+    store(database, night(1, of=energy_run), tried)
+    changed = ask(database, "changed_between", earlier="scheduled__01", later="tried")
+    assert "measurement" not in {row["part"] for row in changed}
 
 
 def series(database: Database, name: str, dag_id: str = "nightly_qda") -> list[str | None]:

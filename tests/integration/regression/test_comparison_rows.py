@@ -13,11 +13,13 @@ from sqlalchemy import text
 from gpu_tasks.records import BlockFigures, Outcome, Reason, RunRecord
 from regression.detectors import CheckVerdict, Verdict
 from regression.detectors.comparison import judge_comparison
+from regression.detectors.long_term import IDLE
 from regression.nights.comparing import comparison_of_record
 from regression.results import baseline_reports, history, series, steps, times
 from regression.results.history import find_run
 from regression.results.kernel_comparisons import comparison_of
 from regression.results.loading import load_run
+from tests.integration.regression.cookbook_rounds import LIMITED
 from tests.integration.regression.databases import Database, one
 from tests.integration.regression.example_comparisons import (
     BUNDLE,
@@ -178,11 +180,15 @@ def test_a_run_whose_comparison_was_lost_says_so(database: Database) -> None:
 
 
 def test_the_rounds_against_another_kernel_are_none_of_the_runs_own(database: Database) -> None:
-    """One of them is not valid, far off, and would be a confirmation round by its number."""
-    found = blocks(mj=5.0, rounds=3)
-    compared = comparison(found)
-    bad = replace(compared.rounds[1], **INVALID)
-    record = candidate_run(compared=replace(compared, rounds=[compared.rounds[0], bad, compared.rounds[2]]))
+    """They are far off, of few replays, hot, and under another power limit; one of them is not valid."""
+    compared = comparison(blocks(mj=5.0, rounds=3))
+    others = [
+        replace(r, repeats=10, idle_before_w=90.0, idle_after_w=90.0, energy=replace(r.energy, state_before=LIMITED))
+        for r in compared.rounds
+        if r.energy
+    ]
+    others[1] = replace(others[1], **INVALID)
+    record = candidate_run(compared=replace(compared, rounds=others))
     store(database, record)
     run_id = record.request.run_id
     with database.reader.connect() as connection:
@@ -196,6 +202,11 @@ def test_the_rounds_against_another_kernel_are_none_of_the_runs_own(database: Da
             f"draw-{number:02d}" for number in range(11)
         ]
         assert series._repeats(connection, run) == 1000
+        assert history.conditions_of(connection, run).power_limits_w == (400.0,)
+        key = series.key_of(run)
+        assert key is not None
+        (idle,) = series.series_of(connection, key, IDLE, run=run).figures
+        assert idle.value == pytest.approx(40.05)
         assert len(steps.findings_by_step(connection, run, None, _nothing)) == 1
 
 
