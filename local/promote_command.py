@@ -19,6 +19,7 @@ from regression.results.exporting import find_run
 from regression.results.promotion import Promotable, promotable, promote_run
 
 PINNED = ROOT / "kernels" / "ptx" / "manifest.json"
+COMPARED = {"predictions": "compare_predictions", "time": "compare_time", "energy": "compare_energy"}
 LAUNCHED = ("entry", "grid", "block", "shared_static_bytes", "shared_dynamic_bytes")
 """What of a launch the manifest says and a record keeps, beside the text."""
 
@@ -81,7 +82,7 @@ def _lineage(engine: Engine, baseline_id: int, found: Promotable) -> list[str]:
     """Which kernel replaced which, and how the two did side by side."""
     with engine.connect() as connection:
         now, before = baseline_by_id(connection, baseline_id), replaced_by(connection, baseline_id)
-    words = ", ".join(f"{name.removeprefix('compare_')} {word}" for name, word in found.words.items())
+    words = ", ".join(f"{name} {found.words[check]}" for name, check in COMPARED.items() if check in found.words)
     came = f" (commit {found.commit[:12]})" if found.commit else ""
     lines = [f"kernel:    {_kernel(before) if before else 'none'} -> {_kernel(now)}{came}"]
     if words:
