@@ -44,7 +44,7 @@ def test_the_contracts_name_every_part_of_gpu_tasks_but_records() -> None:
     packages = {path.parent.name for path in folder.glob("*/__init__.py")}
     others = {f"gpu_tasks.{name}" for name in (modules | packages) - {"records"}}
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    of_launcher = {"gpu_tasks.environments", "gpu_tasks.candidates"}  # of the latter only repository: its other parts are named
+    of_launcher = {"gpu_tasks.environments", "gpu_tasks.candidates"}  # of candidates only repository, by name
     for source, allowed in (("gpu_tasks.records", set()), ("regression", set()), ("local", of_launcher)):
         (contract,) = (found for found in contracts if found["source_modules"] == [source])
         assert others - allowed <= set(contract["forbidden_modules"]), source
