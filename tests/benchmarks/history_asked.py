@@ -15,7 +15,7 @@ PAGE_MS, REPORT_MS = 50.0, 1000.0
 QUARTER = LAST_NIGHT - timedelta(days=89)
 FORTNIGHT = LAST_NIGHT - timedelta(days=13)
 VIEWS_BY_RUN = ("nightly", "round_trend", "validation_history", "environment_changes", "run_detail")
-VIEWS_OF_FEW = ("open_alerts", "baseline_current", "withdrawn")
+VIEWS_OF_FEW = ("open_alerts", "baseline_current", "withdrawn", "candidate_runs", "kernel_lineage")
 
 
 @dataclass(frozen=True)
