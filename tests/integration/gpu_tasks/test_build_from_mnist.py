@@ -144,6 +144,16 @@ def test_a_learner_trained_here_agrees_with_all_frozen_predictions(
     torch.use_deterministic_algorithms(False)
 
 
+def test_the_example_of_the_docs_prints_what_they_say(learner_sets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("NIGHTLY_PAYLOADS", str(learner_sets))
+    text = (ROOT / "docs/learner.md").read_text(encoding="utf-8")
+    code, _, after = text.partition("```python\n")[2].partition("```\n")
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert after.strip().startswith(f"prints `{result.stdout.strip()}`")
+
+
 def test_a_cpu_with_other_instructions_freezes_the_same_draw(
     learner_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
