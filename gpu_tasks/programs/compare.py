@@ -24,7 +24,7 @@ from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.bounds import MOST_BLOCKS, check_limits
 from gpu_tasks.programs.console import progress
-from gpu_tasks.programs.interleaving import measure_blocks
+from gpu_tasks.programs.interleaving import Pair, measure_blocks
 from gpu_tasks.programs.rounds import check_same_device, read_telemetry
 from gpu_tasks.programs.simulation_choice import simulation
 from gpu_tasks.records import (
@@ -125,11 +125,15 @@ class _Compared:
             if self._kind != "emulated":
                 own, other = (self._validated(name, device) for name, device in zip(_SIDES, devices, strict=True))
                 record = dataclasses.replace(record, validations=own, pinned_validations=other)
-            why_not = self._why_not_measured(record, devices[0])
+            why_not = self._why_not_measured(record)
+            instruments = why_not or repeated("compare", lambda _: devices[0].instruments())
             rounds: list[RoundRecord] = []
-            if why_not is None:
+            if isinstance(instruments, Reason):
+                why_not = why_not or Reason("no_energy_counter", instruments.message)
+            else:
                 draw = self._payload.load(self._workload.benchmark_draw)
-                rounds = measure_blocks(self._arguments, devices[0], devices[1], draw, telemetry)
+                pair = Pair(devices[0], devices[1], instruments, draw)
+                rounds = measure_blocks(self._arguments, pair, telemetry)
         trust, reason = comparison_trust(fingerprint, [telemetry] if telemetry else [], rounds, {}, why_not)
         return dataclasses.replace(
             record,
@@ -151,16 +155,13 @@ class _Compared:
         _tell(f"{self._kind}, {name}", found)
         return found
 
-    def _why_not_measured(self, record: ComparisonRecord, device: Device) -> Reason | None:
+    def _why_not_measured(self, record: ComparisonRecord) -> Reason | None:
         for code, validations in (("candidate_wrong", record.validations), ("pinned_wrong", record.pinned_validations)):
             wrong = _first_wrong(validations)
             if wrong is not None and wrong.reason is not None:
                 return Reason(code, f"correctness comes before speed: {wrong.reason.message}")
         if not self._arguments.blocks:
             return Reason("no_blocks", "--blocks 0: nothing was to be measured")
-        instruments = repeated("compare", lambda _: device.instruments())
-        if isinstance(instruments, Reason):
-            return Reason("no_energy_counter", instruments.message)
         return None
 
     def _check_architecture(self, fingerprint: DeviceFingerprint) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from argparse import Namespace
+from dataclasses import dataclass
 
 from gpu_tasks.devices.base import Device
+from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.rounds import blank_round, make_ready, wrong_output_after
-from gpu_tasks.records import InfrastructureFailure, Outcome, Reason, RoundRecord, TaskError, TelemetryRecord
+from gpu_tasks.records import Outcome, Reason, RoundRecord, TaskError, TelemetryRecord
 
 BLOCKS_A_ROUND = 4
 """Blocks between two looks at the device: about two minutes, of which a disturbance costs no more."""
@@ -19,52 +21,57 @@ BLOCKS_A_ROUND = 4
 ARM = "comparison"
 
 
-def measure_blocks(
-    arguments: Namespace, candidate: Device, pinned: Device, draw: Draw, telemetry: TelemetryRecord | None
-) -> list[RoundRecord]:
+@dataclass(frozen=True)
+class Pair:
+    """Two open devices on one board, what energy is measured with there, and the draw that both run."""
+
+    candidate: Device
+    pinned: Device
+    instruments: Instruments
+    draw: Draw
+
+    @property
+    def devices(self) -> tuple[Device, Device]:
+        """Both."""
+        return self.candidate, self.pinned
+
+
+def measure_blocks(arguments: Namespace, pair: Pair, telemetry: TelemetryRecord | None) -> list[RoundRecord]:
     """Rounds of four blocks, the last of what is left; an invalid one stays as it is and is not made up for.
 
     A round that could not be made is a record with its reason; after an infrastructure failure there are no more.
     Raises ``InvalidMeasurement`` when the output is wrong before the first round.
     """
-    for device in (candidate, pinned):
-        make_ready(device, draw)
+    for device in pair.devices:
+        make_ready(device, pair.draw)
     rounds: list[RoundRecord] = []
     left = arguments.blocks
     while left > 0:
         blocks = min(BLOCKS_A_ROUND, left)
         left -= blocks
-        rounds.append(_round(arguments, candidate, pinned, draw, telemetry, number=len(rounds), blocks=blocks))
+        rounds.append(_round(arguments, pair, telemetry, number=len(rounds), blocks=blocks))
         if rounds[-1].outcome is Outcome.INFRASTRUCTURE_FAILURE:
             break
     return rounds
 
 
 def _round(
-    arguments: Namespace,
-    candidate: Device,
-    pinned: Device,
-    draw: Draw,
-    telemetry: TelemetryRecord | None,
-    *,
-    number: int,
-    blocks: int,
+    arguments: Namespace, pair: Pair, telemetry: TelemetryRecord | None, *, number: int, blocks: int
 ) -> RoundRecord:
     name = f"comparison, round {number}"
-    blank = blank_round(arguments, candidate, number=number, arm=ARM, protocol="interleaved", repeats=None, earlier=[])
-    instruments = candidate.instruments()
-    if isinstance(instruments, Reason):
-        raise InfrastructureFailure("counter_lost", f"{name}: expected the counter that was there, found none")
+    blank = blank_round(
+        arguments, pair.candidate, number=number, arm=ARM, protocol="interleaved", repeats=None, earlier=[]
+    )
     limits = Limits(arguments.power_limit, arguments.sm_clock_floor)
     with Phases(name) as say:
-        bench = Bench(candidate, pinned, instruments, telemetry, limits, say)
+        bench = Bench(pair.candidate, pair.pinned, pair.instruments, telemetry, limits, say)
 
         def attempt(earlier: list[Reason]) -> RoundRecord:
             record = dataclasses.replace(blank, earlier_attempts=earlier)
-            return measure_energy(bench, record, blocks, lambda: wrong_output_after([candidate, pinned], draw))
+            return measure_energy(bench, record, blocks, lambda: wrong_output_after(pair.devices, pair.draw))
 
         try:
-            record = repeated(name, attempt, instruments.clock.sleep)
+            record = repeated(name, attempt, pair.instruments.clock.sleep)
         except TaskError as error:
             return dataclasses.replace(blank, outcome=error.outcome, reason=Reason(error.code, error.message))
     if record.reason is not None:

@@ -17,7 +17,18 @@ from gpu_tasks.energy.nvml.errors import CODES
 
 ROOT = Path(__file__).resolve().parents[4]
 SOURCES = ROOT / "gpu_tasks"
-PROGRAMS = ("measure", "telemetry", "summarise", "probe", "plot", "baseline")
+PROGRAMS = (
+    "measure",
+    "telemetry",
+    "summarise",
+    "probe",
+    "plot",
+    "baseline",
+    "rounds",
+    "interleaving",
+    "parts",
+    "judging",
+)
 PAGE = ROOT / "docs" / "energy.md"
 SECTION = "Reason codes"
 
