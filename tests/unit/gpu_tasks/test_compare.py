@@ -13,11 +13,10 @@ import pytest
 from gpu_tasks.candidates.bundle import write_bundle
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels, read_manifest
 from gpu_tasks.devices.simulated import SimulatedQda
-from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.programs import compare as program
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import ComparisonRecord, Outcome, TelemetryRecord, read_record
-from tests.unit.gpu_tasks.energy.nights import simulated_comparison, simulated_night
+from tests.unit.gpu_tasks.energy.nights import simulated_night
 
 MANIFEST = read_manifest(COMMITTED)
 PINNED = load_kernels(COMMITTED)
@@ -115,29 +114,6 @@ def test_a_finding_names_the_line_and_ends_it(compare: Compare) -> None:
     assert (record.candidate_static, record.differing_total) == (None, 0)
 
 
-def test_on_the_simulated_device() -> None:
-    record = simulated_comparison("energy+10%,time+2%")
-    assert (record.outcome, record.not_measured) == (Outcome.OK, None)
-    assert [v.draw for v in (*record.emulated, *record.validations, *record.pinned_validations)] == [0, 0, 0]
-    assert [(r.round, r.arm, r.protocol, r.valid, r.inject) for r in record.rounds] == [
-        (number, "comparison", "interleaved", True, "energy+10%,time+2%") for number in (0, 1)
-    ]
-    assert {r.kernel_ptx_sha256 for r in record.rounds} == {FUSED.ptx_sha256}
-    assert len(record.blocks) == 8
-    assert record.blocks == block_figures(record.rounds)
-    for block in record.blocks:
-        own, other = block.candidate_mj, block.pinned_mj
-        assert own is not None
-        assert other is not None
-        assert own / other == pytest.approx(1.10, abs=0.02), "the effect is the candidate's, and the candidate's alone"
-        assert block.candidate_cuda_ms is not None
-        assert block.pinned_cuda_ms is not None
-        assert block.candidate_cuda_ms / block.pinned_cuda_ms == pytest.approx(1.02, abs=0.005)
-    assert record.energy_trust == "unverified"
-    assert record.energy_trust_reason is not None
-    assert record.energy_trust_reason.code == "gate_not_made", "nobody has looked at the sensor"
-
-
 @pytest.mark.parametrize(("blocks", "sizes"), [(1, [1]), (4, [4]), (6, [4, 2])])
 def test_rounds_of_four_until_the_blocks_are_there(compare: Compare, blocks: int, sizes: list[int]) -> None:
     _, record = compare(FUSED, "--device", "simulated", "--draws", "0", "--blocks", blocks)
@@ -158,30 +134,6 @@ def test_a_board_without_a_counter(compare: Compare) -> None:
     assert (record.outcome, record.energy_trust) == (Outcome.OK, "unavailable")
     assert record.not_measured is not None
     assert record.not_measured.code == "no_energy_counter"
-
-
-def test_a_board_that_is_lost_while_it_is_measured() -> None:
-    record = simulated_comparison("lost_gpu")
-    assert record.outcome is Outcome.INFRASTRUCTURE_FAILURE
-    assert [v.agreed for v in record.validations] == [1000], "what was found before is kept"
-    assert record.rounds[-1].valid is False
-    assert record.rounds[-1].outcome is Outcome.INFRASTRUCTURE_FAILURE
-
-
-def test_throttled_rounds_stay_with_their_reason() -> None:
-    record = simulated_comparison("throttle")
-    assert [r.valid for r in record.rounds] == [False, False]
-    assert [r.reason and r.reason.code for r in record.rounds] == ["violation_time_grew"] * 2
-    assert record.outcome is Outcome.INVALID_MEASUREMENT
-    assert record.reason == record.rounds[0].reason
-    assert [block.valid for block in record.blocks] == [False] * 8
-
-
-def test_output_that_is_wrong_after_a_round_is_no_disturbed_round() -> None:
-    record = simulated_comparison("wrong_output")
-    assert record.outcome is Outcome.INVALID_MEASUREMENT
-    assert record.reason is not None
-    assert record.reason.code == "output_not_verified"
 
 
 def test_the_candidate_is_opened_first(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
