@@ -19,6 +19,10 @@ def _result(finished: subprocess.CompletedProcess[str]) -> dict:
     return json.loads(finished.stdout.splitlines()[-1])
 
 
+def _supervisor_log(installation: Installation) -> str:
+    return (installation.home / "logs" / "supervisor.log").read_text()
+
+
 def _wait_for_line(process: subprocess.Popen[str], text: str) -> None:
     assert process.stderr is not None
     for line in process.stderr:
@@ -67,7 +71,7 @@ def test_a_second_run_is_refused_and_a_killed_one_can_be_run_again(installation:
 
     again = installation.nightly("run", "--json", *SMALL)
     assert again.returncode == 0, again.stderr
-    assert "which was interrupted, as failed" in again.stderr
+    assert "of nightly_qda: whoever waited for it is gone; marked as failed" in _supervisor_log(installation)
     assert _result(again)["agreement"] == {"agreed": 1000, "total": 1000}
 
 
