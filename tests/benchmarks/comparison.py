@@ -31,7 +31,6 @@ import numpy as np
 
 from gpu_tasks.programs.interleaving import BLOCKS_A_ROUND
 from gpu_tasks.records import DRIFTS, Effects
-from regression.detectors import Verdict
 from regression.detectors.comparison import ENERGY, TIME, MetricRule, judge_metric
 from regression.detectors.paired import BlockPair, paired_effect
 from tests.benchmarks.comparison_board import Pair, turns
@@ -40,7 +39,7 @@ from tests.benchmarks.energy_board import NO_EFFECTS, seed_of
 SEED = 20261130
 BLOCKS = (4, 8, 12, 16)
 RULES = {"energy": ENERGY, "time": TIME}
-VERDICTS = {Verdict.IMPROVED: "better", Verdict.REGRESSED: "worse", Verdict.OK: "same"}
+WORDS = ("better", "worse", "same")
 CHUNK = 5
 
 
@@ -124,7 +123,7 @@ def summaries(scenario: Scenario, repetitions: Sequence[Sequence[Pair]]) -> dict
         for name in RULES:
             truth = _truth(scenario, name)
             held = [_holds(pairs[:count], truth) for pairs in columns[name]]
-            shares = {word: words[name].count(word) / len(repetitions) for word in (*VERDICTS.values(), "inconclusive")}
+            shares = {word: words[name].count(word) / len(repetitions) for word in (*WORDS, "inconclusive")}
             detectable = statistics.median(_detectable_percent(pairs[:count]) for pairs in columns[name])
             row = {"metric": name, "blocks": count, **shares, "interval_holds": statistics.mean(held)}
             verdicts.append({**what, **row, "median_detectable_percent": _significant(detectable)})
@@ -138,7 +137,8 @@ def _column(pairs: Sequence[Pair], name: str) -> list[BlockPair]:
 
 
 def _word(rule: MetricRule, pairs: Sequence[BlockPair]) -> str:
-    return VERDICTS.get(judge_metric(pairs, rule).verdict, "inconclusive")
+    word: str = judge_metric(pairs, rule).details["word"]
+    return word if word in WORDS else "inconclusive"
 
 
 def _truth(scenario: Scenario, name: str) -> Callable[[float], float]:

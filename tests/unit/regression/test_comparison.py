@@ -48,8 +48,8 @@ def around(effect: float, scatter: float, count: int = 8) -> tuple[BlockPair, ..
     [
         (+0.05, 0.01, Verdict.REGRESSED, "higher"),
         (-0.05, 0.01, Verdict.IMPROVED, "lower"),
-        (+0.002, 0.001, Verdict.REGRESSED, "higher_within_margin"),
-        (-0.002, 0.001, Verdict.IMPROVED, "lower_within_margin"),
+        (+0.002, 0.001, Verdict.OK, "higher_within_margin"),
+        (-0.002, 0.001, Verdict.OK, "lower_within_margin"),
         (+0.002, 0.004, Verdict.OK, "within_margin"),
         (0.0, 0.0, Verdict.OK, "within_margin"),
         (0.0, 0.02, Verdict.INCONCLUSIVE, "interval_too_wide"),
@@ -58,12 +58,13 @@ def around(effect: float, scatter: float, count: int = 8) -> tuple[BlockPair, ..
 )
 @pytest.mark.parametrize("rule", [TIME, ENERGY])
 def test_words(effect: float, scatter: float, verdict: Verdict, code: str, rule: object) -> None:
-    """Better or worse as soon as the interval excludes zero; same only where it is within what matters."""
+    """Better or worse as soon as the interval excludes zero, red only where that matters; same: all of it within."""
     found = judge_metric(around(effect, scatter), rule)  # type: ignore[arg-type]
     assert (found.verdict, found.reason_code) == (verdict, code)
-    assert found.direction == (
-        None if verdict in (Verdict.OK, Verdict.INCONCLUSIVE) else code.removesuffix("_within_margin")
-    )
+    side = code.partition("_")[0]
+    assert found.direction == (side if side in ("higher", "lower") else None)
+    word = {"higher": "worse", "lower": "better", "within": "same", "interval": "inconclusive"}[side]
+    assert found.details["word"] == word
     json.dumps(found.details, allow_nan=False)
 
 
