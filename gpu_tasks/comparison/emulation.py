@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_tasks.comparison.parallel import in_parallel
@@ -86,7 +86,7 @@ def finding(workload: Workload, payload: Payload, number: int, device_uuid: str,
         kind="validation",
         created_at=utc_now(),
         outcome=Outcome.REGRESSION,
-        reason=Reason(error.code, f"draw {number}: {error.message}"),
+        reason=Reason(error.code, error.message),
         workload=workload.name,
         payload=payload.name,
         device_uuid=device_uuid,
@@ -105,6 +105,19 @@ def finding(workload: Workload, payload: Payload, number: int, device_uuid: str,
         intermediate_floats_equal_reference_bitwise=None,
         duration_s=None,
     )
+
+
+def first_wrong(validations: Sequence[ValidationRecord]) -> Reason | None:
+    """Why the first draw that did not go well did not, with its number; None where all did."""
+    return next(wrongs(validations), None)
+
+
+def wrongs(validations: Sequence[ValidationRecord]) -> Iterator[Reason]:
+    """The same of every draw: a finding does not name the draw by itself, a disagreement does."""
+    for record in validations:
+        if record.outcome is not Outcome.OK and record.reason is not None:
+            where = f"draw {record.draw}: " if record.agreed is None else ""
+            yield Reason(record.reason.code, where + record.reason.message)
 
 
 def _is_finding(part: ValidationRecord | StaticFigures | None) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpu_tasks.candidates.bundle import verify_bundle
 from gpu_tasks.comparison.differing import differing, with_scores
-from gpu_tasks.comparison.emulation import Emulated, Wanted, emulate, validated
+from gpu_tasks.comparison.emulation import Emulated, Wanted, emulate, first_wrong, validated
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.manifest import read_manifest
 from gpu_tasks.devices.registry import KernelChoice, check_inject, open_device, resolve_kind
@@ -93,7 +93,7 @@ class _Compared:
             energy_trust="unavailable",
             energy_trust_reason=None,
         )
-        wrong = _first_wrong(validations)
+        wrong = first_wrong(validations)
         if wrong is None or self._kind == "emulated":
             record = self._on_device(record, telemetry)
             validations = record.validations
@@ -157,9 +157,9 @@ class _Compared:
 
     def _why_not_measured(self, record: ComparisonRecord) -> Reason | None:
         for code, validations in (("candidate_wrong", record.validations), ("pinned_wrong", record.pinned_validations)):
-            wrong = _first_wrong(validations)
-            if wrong is not None and wrong.reason is not None:
-                return Reason(code, f"correctness comes before speed: {wrong.reason.message}")
+            wrong = first_wrong(validations)
+            if wrong is not None:
+                return Reason(code, f"correctness comes before speed: {wrong.message}")
         if not self._arguments.blocks:
             return Reason("no_blocks", "--blocks 0: nothing was to be measured")
         return None
@@ -183,11 +183,11 @@ class _Compared:
             differing_total=parted.total,
             created_at=utc_now(),
         )
-        wrong = _first_wrong(validations)
-        if wrong is not None and wrong.reason is not None:
-            where = "emulator: " if wrong in record.emulated or self._kind == "emulated" else ""
-            why = Reason("candidate_wrong", f"correctness comes before speed: {where}{wrong.reason.message}")
-            reason = Reason(wrong.reason.code, where + wrong.reason.message)
+        wrong = first_wrong(validations)
+        if wrong is not None:
+            where = "emulator: " if validations is record.emulated or self._kind == "emulated" else ""
+            why = Reason("candidate_wrong", f"correctness comes before speed: {where}{wrong.message}")
+            reason = Reason(wrong.code, where + wrong.message)
             return dataclasses.replace(
                 record, outcome=Outcome.REGRESSION, reason=reason, not_measured=why, energy_trust_reason=why
             )
@@ -218,10 +218,6 @@ def _draws(text: str | None, payload: Payload) -> list[int]:
     return draws
 
 
-def _first_wrong(validations: Sequence[ValidationRecord]) -> ValidationRecord | None:
-    return next((record for record in validations if record.outcome is not Outcome.OK), None)
-
-
 def _of_rounds(rounds: Sequence[RoundRecord]) -> tuple[Outcome, Reason | None]:
     """A few invalid rounds are left out; wrong output, a lost device, and none that is valid are not."""
     for record in rounds:
@@ -237,9 +233,9 @@ def _tell(who: str, validations: Sequence[ValidationRecord]) -> None:
     agreed, total = (sum(getattr(record, name) or 0 for record in validations) for name in ("agreed", "total"))
     if total:
         progress(f"{who}: {agreed} of {total} predictions agree")
-    wrong = _first_wrong(validations)
-    if wrong is not None and wrong.reason is not None:
-        progress(f"{who}: {wrong.reason.message}")
+    wrong = first_wrong(validations)
+    if wrong is not None:
+        progress(f"{who}: {wrong.message}")
 
 
 def _counted(draws: Sequence[int]) -> str:

@@ -6,12 +6,12 @@ import tempfile
 from pathlib import Path
 
 from gpu_tasks.candidates.building import build
-from gpu_tasks.comparison.emulation import Wanted, emulate
+from gpu_tasks.comparison.emulation import Wanted, emulate, wrongs
 from gpu_tasks.devices.emulated.parser import parse
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_control, load_kernels, read_manifest
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
-from gpu_tasks.records import Outcome, Regression, TaskError, write_text_atomically
+from gpu_tasks.records import Regression, TaskError, write_text_atomically
 from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads.registry import get_workload
 
@@ -53,8 +53,7 @@ def _try(manifest: Path) -> None:
     wanted = [Wanted(name, load_kernels(manifest, name), draws, static=False) for name in tried]
     wrong = []
     for name, emulated in zip(tried, emulate(workload, payload, wanted), strict=True):
-        failed = [record.reason for record in emulated.validations if record.outcome is not Outcome.OK]
-        wrong += [f"{name}: {reason.message}" for reason in failed if reason]
+        wrong += [f"{name}: {reason.message}" for reason in wrongs(emulated.validations)]
     for line in wrong[:MOST_TOLD]:
         progress(line)
     if wrong:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gpu_tasks.comparison.emulation import Wanted, emulate
+from gpu_tasks.comparison.emulation import Wanted, emulate, first_wrong
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.records import BadInput, Outcome, StaticFigures, ValidationRecord
@@ -80,9 +80,12 @@ def test_a_finding_is_the_last_thing_that_is_said(
     assert (record.draw, record.outcome, record.total, record.agreed) == (4, Outcome.REGRESSION, None, None)
     assert record.reason is not None
     assert record.reason.code == code
-    assert record.reason.message.startswith("draw 4: kernel train, PTX line ")
+    assert record.reason.message.startswith("kernel train, PTX line ")
     assert words in record.reason.message
     assert (own.static, other.static, other.validations) == (None, None, [])
+    said = first_wrong(own.validations)
+    assert said is not None
+    assert said.message == f"draw 4: {record.reason.message}"
 
 
 def test_races_are_looked_for_only_where_that_is_wanted(qda: Workload, payload: Payload) -> None:
