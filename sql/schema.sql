@@ -734,7 +734,7 @@ COMMENT ON TABLE comparison IS 'Comparisons of a candidate with another kernel, 
 
 COMMENT ON COLUMN comparison.run_id IS 'Run';
 
-COMMENT ON COLUMN comparison.outcome IS 'Class of outcome: regression when the candidate is wrong where the other is right';
+COMMENT ON COLUMN comparison.outcome IS 'Class of outcome: regression when the candidate is wrong, whether or not the other kernel is';
 
 COMMENT ON COLUMN comparison.reason_code IS 'Documented snake_case word for why the outcome is not ok';
 

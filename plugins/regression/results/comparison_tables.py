@@ -45,7 +45,9 @@ comparison = Table(
     "comparison",
     metadata,
     required("run_id", UUID(as_uuid=False), "Run", ForeignKey("run.run_id"), primary_key=True),
-    required("outcome", Text, "Class of outcome: regression when the candidate is wrong where the other is right"),
+    required(
+        "outcome", Text, "Class of outcome: regression when the candidate is wrong, whether or not the other kernel is"
+    ),
     *reason_columns(),
     *_static_columns("candidate", "candidate"),
     *_static_columns("pinned", "kernel that it was held against"),

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select
 
 from gpu_tasks.records import BadInput, Outcome, run_id_for
 from regression.detectors import Verdict
+from regression.detectors.compared_predictions import CHECK as COMPARED_PREDICTIONS
 from regression.results import tables
 from regression.results.gates import GateLine, gates_not_passed
 from regression.results.history import SUBJECT, find_run
@@ -123,12 +124,15 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     """Verdict word and class of a run from the outcome of its tasks and the verdicts of its checks.
 
     A disagreement with the frozen predictions that an accepted baseline shares is not a regression of this run:
-    where the agreement check is fine, it has the last word on a record that says ``regression``. What one check could
-    not tell is not made good by another: the word is then ``inconclusive``, though the class is that of ``ok``.
-    What only looks back, histories and surroundings, counts when it is red, and else neither way.
+    where the agreement check is fine, it has the last word on a record that says ``regression``. So has the check of
+    a candidate's predictions, whatever it says: what the pinned kernel predicts just as wrongly is none of the
+    candidate's. What one check could not tell is not made good by another: the word is then ``inconclusive``, though
+    the class is that of ``ok``. What only looks back, histories and surroundings, counts when it is red, and else
+    neither way.
     """
     parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
-    if not (outcome is Outcome.REGRESSION and checks.get("agreement") in FINE):
+    judged = checks.get("agreement") in FINE or COMPARED_PREDICTIONS in checks
+    if not (outcome is Outcome.REGRESSION and judged):
         parts.append(outcome)
     if not set(expected) <= checks.keys():
         parts.append(Outcome.INFRASTRUCTURE_FAILURE)

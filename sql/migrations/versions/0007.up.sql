@@ -69,7 +69,7 @@ CREATE TABLE comparison (
 
 COMMENT ON TABLE comparison IS 'Comparisons of a candidate with another kernel, usually the pinned one: one row a run that made one';
 COMMENT ON COLUMN comparison.run_id IS 'Run';
-COMMENT ON COLUMN comparison.outcome IS 'Class of outcome: regression when the candidate is wrong where the other is right';
+COMMENT ON COLUMN comparison.outcome IS 'Class of outcome: regression when the candidate is wrong, whether or not the other kernel is';
 COMMENT ON COLUMN comparison.reason_code IS 'Documented snake_case word for why the outcome is not ok';
 COMMENT ON COLUMN comparison.reason_message IS 'One line for people: why the outcome is not ok';
 COMMENT ON COLUMN comparison.candidate_ptx_lines IS 'Lines of the PTX of the candidate (counted)';

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from sqlalchemy import text
 
-from gpu_tasks.records import Reason
+from gpu_tasks.records import Outcome, PredictionMismatch, Reason
 from regression.operators import ComparisonOperator, checks
+from regression.results.outcome import run_verdict, settle_verdict
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_comparisons import (
     DAG,
@@ -19,6 +21,11 @@ from tests.integration.regression.example_comparisons import (
     wrong_run,
 )
 from tests.integration.regression.example_nights import store
+from tests.integration.regression.example_records import validation
+
+CHECKS = ("compare_predictions", "compare_time", "compare_energy")
+MISMATCH = Reason("prediction_mismatch", "draw 0: 1 of 1000 predictions disagree")
+WRONG = Reason("candidate_wrong", f"correctness comes before speed: {MISMATCH.message}")
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +82,39 @@ def test_a_wrong_candidate_is_red_for_its_predictions_alone(database: Database) 
     assert "scores 0.25 apart: not rounding" in str(raised.value)
     words = {check: row[1] for check, row in stored(database).items()}
     assert words == {"compare_predictions": "worse", "compare_time": "inconclusive", "compare_energy": "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("own", "pinned", "word", "verdict"),
+    [
+        ([4], [4], "same", ("inconclusive", 0)),
+        ([4], [4, 9], "better", ("inconclusive", 0)),
+        ([4], [], "worse", ("regression", 1)),
+        ([4, 9], [4], "worse", ("regression", 1)),
+    ],
+)
+def test_a_run_ends_as_its_predictions_beside_the_pinned_kernel_are_and_not_as_beside_the_frozen(
+    database: Database, own: list[int], pinned: list[int], word: str, verdict: tuple[str, int]
+) -> None:
+    """A candidate that is as wrong as the pinned kernel was called the same, and ended as a regression."""
+    sides = [[validation(0, [PredictionMismatch(index, 2, 5) for index in wrong])] for wrong in (own, pinned)]
+    compared = comparison(
+        [],
+        outcome=Outcome.REGRESSION,
+        reason=MISMATCH,
+        emulated=[],
+        pinned_validations=sides[1],
+        not_measured=WRONG,
+    )
+    failed = {"outcome": Outcome.REGRESSION, "reason": MISMATCH, "rounds": []}
+    store(database, candidate_run(compared=compared, request={"draws": [0]}, validations=sides[0], **failed))
+    with suppress(AirflowFailException):
+        run("tried__1")
+    assert stored(database)["compare_predictions"][1] == word
+    with database.writer.begin() as connection:
+        settled = settle_verdict(connection, DAG, "tried__1", CHECKS)
+        assert run_verdict(connection, DAG, "tried__1") == settled
+    assert (settled.verdict, settled.exit_code) == verdict
 
 
 def test_energy_of_a_failed_gate_is_red_and_time_is_judged(database: Database) -> None:
