@@ -109,13 +109,24 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="what this machine has and lacks")
     commands.add_parser("task", help="run one GPU program by hand: `nightly task --help` lists them")
     commands.add_parser("schema", help="write sql/schema.sql, what the migrations and views make, for reading")
-    pin = commands.add_parser("pin", help="build the kernels and write the hashes of the sources that nights verify")
+    pin = commands.add_parser(
+        "pin", help="build the kernels and, where the emulator finds them right, write the hashes that nights verify"
+    )
     pin.add_argument(
         "--explain",
         action="store_true",
         help="change nothing: print each kernel's instruction mix, registers, shared memory and modelled critical path",
     )
     return parser
+
+
+def parsed(words: list[str]) -> argparse.Namespace:
+    """The command line; of ``--option=--`` argparse makes an empty list, and so it is refused."""
+    parser = build_parser()
+    for word in words[: words.index("--")] if "--" in words else words:
+        if word.startswith("-") and word.endswith("=--"):
+            parser.error(f"argument {word[:-3]}: expected a value, found '--'")
+    return parser.parse_args(words)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -131,7 +142,7 @@ def main(argv: list[str] | None = None) -> int:
         home = Home(default_home())
         if words[:1] == ["task"]:  # everything behind it, --help too, is the program's
             return _gpu_program(home, words[1:])
-        return _dispatch(build_parser().parse_args(words), home, words)
+        return _dispatch(parsed(words), home, words)
     except LauncherError as error:
         return _failed(str(error), error.outcome.exit_code, error.outcome.value, as_json=as_json)
     except KeyboardInterrupt:

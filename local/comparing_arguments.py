@@ -64,12 +64,13 @@ def _add_try(commands: Commands[argparse.ArgumentParser], server: argparse.Argum
     tried.add_argument(
         "--aa", action="store_true", help="the candidate is the pinned kernel: what differs then is chance"
     )
-    tried.add_argument(
-        "--queue", action="store_true", help="after the first look, queue the run on the running stack and return"
-    )
     _add_param(tried)
     _add_words(tried)
-    tried.add_argument("--json", action="store_true", help="print what was found as one JSON object in the last line")
+    answer = tried.add_mutually_exclusive_group()
+    answer.add_argument(
+        "--queue", action="store_true", help="after the first look, queue the run on the running stack and print its id"
+    )
+    answer.add_argument("--json", action="store_true", help="print what was found as one JSON object in the last line")
 
 
 def _add_promote(commands: Commands[argparse.ArgumentParser], server: argparse.ArgumentParser) -> None:
@@ -96,7 +97,9 @@ def _add_bisect(commands: Commands[argparse.ArgumentParser], server: argparse.Ar
         help="what is worse: predictions and races (agreement, the default), the modelled critical path "
         "(modelled_cycles), both on the emulator; time (cuda_ms) or energy (adjusted_mj), measured",
     )
-    bisect.add_argument("--variant", type=words, metavar="NAME", help="which variant (default: the pinned default one)")
+    bisect.add_argument(
+        "--variant", type=words, metavar="NAME", help="which variant (default: the one in which the two differ)"
+    )
     bisect.add_argument(
         "--device", choices=("auto", "cuda", "simulated"), help="where cuda_ms and adjusted_mj are measured"
     )

@@ -39,6 +39,8 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
         said(f"\n{told.table}")
         device = None if told.is_worse else _device(home, request.device)
         if device is None:
+            if arguments.queue and not told.is_worse:
+                raise Usage("try --queue: expected a GPU or --device, found neither; nothing was queued")
             outcome = Outcome.REGRESSION if told.is_worse else Outcome.OK
             said(f"\nverdict: {'worse' if told.is_worse else 'not worse'} on the emulator (exit {outcome.exit_code})")
             if not told.is_worse:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 import pytest
 import yaml
@@ -121,6 +122,19 @@ def test_the_ci_line_of_a_pull_request_fails_for_a_race_and_passes_for_a_reorder
         assert tried.returncode == status, tried.stderr
         scratch.git("checkout", "--quiet", "work")
         scratch.git("reset", "--quiet", "--hard", base)
+
+
+def test_a_pull_request_with_the_same_kernels_in_other_words_starts_no_job(scratch: Scratch) -> None:
+    """The command would fail it: there is nothing to compare, and nothing wrong either."""
+    base, head = scratch.git("rev-parse", "main"), commit_on(scratch, "tile", "kernels/class_blocks.py", "# a remark\n")
+    words = ci_line("try").replace('"$HEAD"', head).replace('"$BASE"', base).split()
+    assert scratch.nightly(*words[1:]).returncode == 2
+    triggers = yaml.safe_load((ROOT / "docs/hooks/ci.yml").read_text())[True]  # YAML takes the word "on" for a yes
+    for event in ("pull_request", "push"):
+        patterns = triggers[event]["paths"]
+        changed = [*scratch.git("diff", "--name-only", base, head).splitlines(), "kernels/ptx/fused.ptx"]
+        matched = [path for path in changed if any(fnmatch(path, pattern) for pattern in patterns)]
+        assert matched == ["kernels/ptx/fused.ptx"]
 
 
 def test_the_ci_line_of_a_push_tells_both_commits(scratch: Scratch) -> None:

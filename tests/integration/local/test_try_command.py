@@ -167,6 +167,7 @@ def test_what_is_no_kernel_is_refused_in_one_line(scratch: Scratch, spec: str, t
         (["--note", " "], "expected some words"),
         (["--variant", "nope"], "expected class_blocks or fused or record"),
         (["--queue"], "try --queue: expected a running stack, found none"),
+        (["--queue", "--json"], "not allowed with"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(scratch: Scratch, options: list[str], told: str) -> None:
