@@ -157,3 +157,25 @@ def test_a_queued_trial_returns_at_once(installation: Installation, checkout: Pa
     git(checkout, "checkout", "--quiet", "--", ".")  # what was looked at is what is compared
     row = wait_for(installation, f"{DONE} WHERE dag_run_id = '{run_id}' AND verdict <> 'not judged'")
     assert (row["predictions_word"], row["note"]) == ("same", "no hurry")
+
+
+def test_a_measured_search_goes_by_the_interval_and_tries_no_kernel_twice(
+    installation: Installation, checkout: Path
+) -> None:
+    """The simulated device makes every kernel slower that is not the good one: the first other one is to be found."""
+    good, source = git(checkout, "rev-parse", "HEAD"), checkout / SOURCE
+    at = "    stage_query_word(queries, word, at)\n"
+    for remark, added in (("# a remark\n", ""), ("", "    move(1)\n"), ("", "    move(2)\n")):
+        source.write_text(source.read_text().replace(at, added + at) + remark)
+        git(checkout, "commit", "--quiet", "--all", "--message", f"kernels {added.strip() or 'as before'}")
+    before = installation.query("SELECT count(*) AS runs FROM candidate_runs")[0]["runs"]
+    measured = ("--metric", "cuda_ms", "--device", "simulated", "--blocks", "4")
+    params = ("--param", "inject=time+3%", "--param", "draws=[3]")
+    found = installation.nightly("bisect", "--good", good, "--bad", "HEAD", *measured, *params)
+    assert found.returncode == 0, found.stderr
+    _, commit, good_line, bad_line = found.stdout.splitlines()
+    assert commit.endswith("kernels move(1)")
+    assert good_line.startswith("cuda_ms before: the kernel of the good commit (")
+    assert bad_line.startswith("cuda_ms after:  CUDA time ")
+    assert installation.query("SELECT count(*) AS runs FROM candidate_runs") == [{"runs": before + 2}]
+    git(checkout, "reset", "--quiet", "--hard", good)
