@@ -27,8 +27,8 @@ class Commit:
 
 def commit(ref: str) -> str:
     """Full hash of the commit that ``ref`` names; raises ``Usage`` where it names none."""
-    if repository.head(ROOT) is None:
-        raise Usage(f"{ref}: expected a git repository at {ROOT} to find it in, found none")
+    if (why := repository.why_silent(ROOT)) is not None:
+        raise Usage(f"{ref}: expected a git repository at {ROOT} to find it in, found none: {why}")
     found = repository.resolve(ROOT, ref)
     if found is None:
         raise Usage(f"{ref}: expected a git ref of this checkout, found none of that name")

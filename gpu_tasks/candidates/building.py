@@ -1,11 +1,22 @@
-"""PTX from kernel sources, in a process of its own: what is built may be of another commit than what builds it."""
+"""PTX from kernel sources, in a process of its own: what is built may be of another commit than what builds it.
+
+Sources are a program like any other, and a slip of the pen may do anything in it. It has a minute, memory and file
+sizes with a limit, and nothing that it starts is left behind.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
+import resource
+import signal
+import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 
 from gpu_tasks.records import BadInput, InfrastructureFailure
@@ -13,6 +24,11 @@ from gpu_tasks.records import BadInput, InfrastructureFailure
 HOUSE = "kernels"
 MANIFEST = "manifest.json"
 TIMEOUT_S = 60.0
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a file, the build's messages among them."""
+MOST_MEMORY_BYTES = 4 * 1024**3
+LONGEST_COMPLAINT = 300
+_TAIL_BYTES = 64 * 1024
 
 
 def build(checkout: Path, folder: Path, what: str) -> Path:
@@ -24,27 +40,71 @@ def build(checkout: Path, folder: Path, what: str) -> Path:
     if importlib.util.find_spec("pyptx") is None:
         message = f"{what}: expected the package pyptx to build kernels with, found none in {sys.executable}"
         raise InfrastructureFailure("pyptx_missing", message)
+    status, told = _built([sys.executable, "-m", HOUSE, "build", "--folder", str(folder)], checkout, what)
+    if status:
+        lines = told.replace(f"{checkout}/", "").strip().splitlines()
+        why = " ".join(lines[-1].split())[:LONGEST_COMPLAINT] if lines else f"exit status {status}"
+        place = next((line.strip() for line in reversed(lines) if line.lstrip().startswith(f'File "{HOUSE}/')), "")
+        place = f" ({place})" if place else ""
+        raise BadInput("does_not_build", f"{what}: expected kernels that build, found: {why}{place}")
+    _check_files(folder, what)
+    return folder / MANIFEST
+
+
+def _built(command: Sequence[str], checkout: Path, what: str) -> tuple[int, str]:
+    """Exit status of the build, and the end of what it said on standard error."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", HOUSE, "build", "--folder", str(folder)]
-    try:
-        found = subprocess.run(
+    # A file: a pipe is open as long as anything lives that the build has started.
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
             command,
             cwd=checkout,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            preexec_fn=_limited,  # noqa: PLW1509 - no threads here
         )
-    except subprocess.TimeoutExpired:
-        message = f"{what}: expected kernels that are built within {TIMEOUT_S:g} s, found the build running"
-        raise BadInput("does_not_build", message) from None
-    if found.returncode:
-        lines = found.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = " ".join(lines[-1].split())[:300] if lines else f"exit status {found.returncode}"
-        place = next((line.strip() for line in reversed(lines) if line.lstrip().startswith("File ")), "")
-        place = f" ({place.replace(f'{checkout}/', '')})" if str(checkout) in place else ""
-        raise BadInput("does_not_build", f"{what}: expected kernels that build, found: {why}{place}")
-    if not (folder / MANIFEST).is_file():
+        try:
+            status = process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            message = f"{what}: expected kernels that are built within {TIMEOUT_S:g} s, found the build running"
+            raise BadInput("does_not_build", message) from None
+        finally:
+            _end(process)
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        return status, said.read().decode("utf-8", "replace")
+
+
+def _limited() -> None:
+    """In the child: CPU time, so that it ends even where its parent was killed; memory; sizes of files."""
+    cpu_s = ceil(TIMEOUT_S)
+    for kind, limit in (
+        (resource.RLIMIT_CPU, cpu_s),
+        (resource.RLIMIT_DATA, MOST_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MOST_BYTES),
+    ):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The build and what it has started and left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _check_files(folder: Path, what: str) -> None:
+    """Kernels are files: a link may lead anywhere, a pipe keeps waiting whoever reads it."""
+    try:
+        kinds = {path.name: path.lstat().st_mode for path in sorted(folder.iterdir())}
+    except OSError:
+        kinds = {}
+    odd = next((name for name, mode in kinds.items() if not stat.S_ISREG(mode)), None)
+    if odd is not None:
+        message = f"{what}: expected a build that writes plain files, found another kind: {odd}"
+        raise BadInput("does_not_build", message)
+    if MANIFEST not in kinds:
         raise BadInput("does_not_build", f"{what}: expected a build that writes {MANIFEST}, found none")
-    return folder / MANIFEST

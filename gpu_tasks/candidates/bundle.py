@@ -19,6 +19,7 @@ from gpu_tasks.devices.manifest import KernelManifest, Kernels, Variant, load_ke
 from gpu_tasks.records import (
     BadInput,
     InfrastructureFailure,
+    TaskError,
     VerificationMismatch,
     read_record,
     to_json,
@@ -56,7 +57,11 @@ def write_bundle(candidates: Path, manifest: KernelManifest, kernels: Kernels) -
     except OSError as error:
         message = f"{candidates}: expected a folder that can be written, found: {error.strerror}"
         raise InfrastructureFailure("candidates_not_written", message) from None
-    bundle_manifest(candidates, name)
+    try:
+        bundle_manifest(candidates, name)
+    except TaskError as error:  # somebody has been in there; what they left is not ours to remove
+        message = f"{error.message}; remove {candidates / name} to have it written again"
+        raise VerificationMismatch("bundle_changed", message) from None
     return name
 
 

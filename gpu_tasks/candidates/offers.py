@@ -80,6 +80,8 @@ def read_spec(spec: str, candidates: Path, scratch: Path) -> Offer:
         return _of_commit(spec, commit, scratch)
     names = ", ".join(known)
     message = f"expected a path in the repository, a variant ({names}), a git ref or a bundle, found {spec!r:.200}"
+    if (why := repository.why_silent(ROOT)) is not None:
+        message += f"; there are no refs here: {why}"
     raise BadInput("unknown_candidate", message)
 
 

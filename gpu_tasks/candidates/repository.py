@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_tasks.records import BadInput, InfrastructureFailure
 
 TIMEOUT_S = 60.0
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 OF_ANOTHER = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -25,13 +28,20 @@ OF_ANOTHER = (
 
 def head(root: Path) -> str | None:
     """Full commit that is checked out at ``root``; null outside a repository of its own, or without any commit."""
+    return _commit(root, "HEAD") if why_silent(root) is None else None
+
+
+def why_silent(root: Path) -> str | None:
+    """Why git knows no commit at ``root``: there is no repository, or it reads none of it; null where it knows some."""
     try:
         top = git(root, "rev-parse", "--show-toplevel")
     except FileNotFoundError:
-        return None
-    if top.returncode or Path(os.fsdecode(top.stdout).removesuffix("\n")).resolve() != root.resolve():
-        return None
-    return _commit(root, "HEAD")
+        return "git is not installed"
+    if top.returncode:
+        return complaint(top)
+    if Path(os.fsdecode(top.stdout).removesuffix("\n")).resolve() != root.resolve():
+        return f"{root} is inside another repository"
+    return None if _commit(root, "HEAD") else "nothing is committed at HEAD"
 
 
 def resolve(root: Path, ref: str) -> str | None:
@@ -49,7 +59,7 @@ def modified(root: Path, path: str) -> bool:
 
 def export(root: Path, commit: str, path: str, folder: Path) -> None:
     """Write ``path`` as it is in ``commit`` into ``folder``; raises ``BadInput`` where the commit has no such path."""
-    found = git(root, "archive", "--format=tar", commit, "--", path)
+    found = git(root, "archive", "--format=tar", commit, "--", path, config=("core.autocrlf=false",))
     if found.returncode:
         message = f"{commit[:12]}: expected {path}/ in this commit, found: {complaint(found)}"
         raise BadInput("no_kernels_in_commit", message)
@@ -64,14 +74,16 @@ def _commit(root: Path, ref: str) -> str | None:
     if not ref or "\0" in ref:
         return None
     found = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    return found.stdout.decode("ascii").strip() if found.returncode == 0 else None
+    name = found.stdout.decode("ascii", "replace").strip()
+    return name if found.returncode == 0 and _COMMIT.fullmatch(name) else None  # of ^REF git verifies a ^ and a name
 
 
-def git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(root: Path, *arguments: str, config: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
     """Ask git about the repository at ``root``, whatever hook this runs in; raises where it does not answer in time."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER}
     environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-    command = ["git", "-C", str(root), *arguments]
+    settings = [word for setting in config for word in ("-c", setting)]
+    command = ["git", "-C", str(root), *settings, *arguments]
     try:
         return subprocess.run(
             command,

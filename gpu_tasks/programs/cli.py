@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from gpu_tasks.programs.options import (
     add_common,
     add_environment,
     add_kernels,
+    check_words,
     either,
     record_program,
     tool,
@@ -23,7 +25,9 @@ from gpu_tasks.records import PROTOCOLS, TELEMETRY_MOMENTS
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the arguments, run one program and return its exit status."""
-    arguments = _parser().parse_args(argv)
+    words, parser = sys.argv[1:] if argv is None else list(argv), _parser()
+    check_words(parser, words)
+    arguments = parser.parse_args(words)
     status: int = arguments.start(arguments)
     return status
 

@@ -18,6 +18,14 @@ A program that writes a record writes one on failure too (outcome and reason), a
 Programs = argparse._SubParsersAction  # the type that argparse hands out has no public name
 
 
+def check_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Refuse ``--option=--``: argparse takes that for the end of the options, and hands on an empty list."""
+    options = words[: words.index("--")] if "--" in words else words
+    for word in options:
+        if word.startswith("-") and word.endswith("=--"):
+            parser.error(f"argument {word[:-3]}: expected a value, found '--'")
+
+
 def record_program(programs: Programs[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
     """A program that writes one record."""
     parser = programs.add_parser(

@@ -43,6 +43,13 @@ class Outcome(str, Enum):
         return max(outcomes, key=order.index, default=cls.OK)
 
 
+def one_line(text: str) -> str:
+    """``text`` as a log, a terminal and a database can show it: what was read from a file may be anything."""
+    lines = text.splitlines()
+    line = text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+
+
 class TaskError(Exception):
     """A failure with a class and a documented code; its text is one line fit for a user.
 
@@ -53,9 +60,9 @@ class TaskError(Exception):
     outcome = Outcome.INFRASTRUCTURE_FAILURE
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = one_line(message)
+        super().__init__(self.message)
 
 
 class BadInput(TaskError):

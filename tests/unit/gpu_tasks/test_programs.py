@@ -367,3 +367,14 @@ def test_wrong_usage_is_bad_input(arguments: list[str]) -> None:
     result = program(*arguments)
     assert result.returncode == 2
     assert "usage:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["candidate", "--spec=--"], ["validate", "--draw", "0", "--out=--"], ["pin", "-x=--"]]
+)
+def test_two_dashes_are_no_value(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse drops them there and hands on an empty list."""
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert f"argument {words[-1][:-3]}: expected a value, found '--'" in capsys.readouterr().err

@@ -192,3 +192,16 @@ def test_exit_codes_are_fixed() -> None:
 def test_records_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         WindowEdge(None, 0.0, 0.0).time_s = 1.0  # type: ignore[misc]
+
+
+@given(st.text())
+def test_the_message_of_a_failure_is_one_line_that_shows(text: str) -> None:
+    """It quotes what was read from files and arguments, and these may hold anything."""
+    message = BadInput("bad", f"file: expected {text} , found nothing").message
+    assert message.isprintable()
+    assert not text.isprintable() or text in message
+
+
+def test_lines_of_a_message_are_joined() -> None:
+    assert BadInput("bad", "a\n  b \n\nc").message == "a b c"
+    assert str(BadInput("bad", "a\x1b[31m  b\0")) == "a\\x1b[31m  b\\x00"

@@ -46,6 +46,16 @@ def test_unknown_words_are_bad_input(arguments: list[str], tmp_path: Path) -> No
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("words", [["try", "fused", "--note=--"], ["promote", "x", "--reason=--"], ["run", "--dsn=--"]])
+def test_two_dashes_are_no_value(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse drops them there and hands on an empty list."""
+    with pytest.raises(SystemExit) as ended:
+        cli.parsed(words)
+    assert ended.value.code == 2
+    assert f"argument {words[-1][:-3]}: expected a value, found '--'" in capsys.readouterr().err
+    assert cli.parsed(["try", "fused", "--note", "a=--"]).note == "a=--"
+
+
 def test_doctor_changes_nothing(tmp_path: Path) -> None:
     result = _nightly("doctor", home=tmp_path / "home")
     assert result.returncode == 0, result.stdout

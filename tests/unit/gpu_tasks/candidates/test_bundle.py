@@ -92,6 +92,23 @@ def test_any_changed_byte_is_found(whole: Path, tmp_path: Path, data: st.DataObj
         bundle_manifest(tmp_path, whole.name)
 
 
+@pytest.mark.parametrize("left", ["nothing", "no manifest", "other text", "no folder"])
+def test_a_damaged_bundle_is_refused_with_what_helps(whole: Path, tmp_path: Path, left: str) -> None:
+    """Whoever tries that kernel again has not asked for the bundle by its name."""
+    copy = tmp_path / whole.name
+    shutil.copytree(whole, copy)
+    if left == "no manifest":
+        (copy / "manifest.json").unlink()
+    elif left == "other text":
+        (copy / "fused.ptx").write_text("other", encoding="ascii")
+    else:
+        shutil.rmtree(copy)
+        copy.mkdir() if left == "nothing" else copy.write_text("", encoding="ascii")
+    with pytest.raises(VerificationMismatch, match=f"remove {copy} to have it written again") as refused:
+        write_bundle(tmp_path, MANIFEST, FUSED)
+    assert refused.value.code == "bundle_changed"
+
+
 def test_another_kernel_under_the_name_of_a_bundle(whole: Path, tmp_path: Path) -> None:
     """All hashes inside are right; the name is not of them."""
     other = tmp_path / write_bundle(tmp_path, MANIFEST, load_kernels(COMMITTED, "record"))

@@ -210,6 +210,18 @@ def test_what_does_not_go_together(candidate: Candidate, spec: str, options: lis
     assert (record.reason.code, words in record.reason.message) == (code, True), record.reason
 
 
+def test_what_git_says_where_it_knows_no_refs(checkout: Checkout, candidate: Candidate) -> None:
+    with (checkout.root / ".git/config").open("a", encoding="utf-8") as config:
+        config.write("[[[\n")
+    _, record = candidate("HEAD")
+    assert record.reason is not None
+    assert "found 'HEAD'; there are no refs here: fatal: bad config line" in record.reason.message
+    (checkout.root / ".git").rename(checkout.root / "git")
+    _, record = candidate("HEAD")
+    assert record.reason is not None
+    assert "there are no refs here: fatal: not a git repository" in record.reason.message
+
+
 def test_a_commit_without_kernels(checkout: Checkout, candidate: Candidate) -> None:
     checkout.git("rm", "-q", "-r", "--cached", "kernels")
     checkout.git("commit", "-q", "-m", "gone")

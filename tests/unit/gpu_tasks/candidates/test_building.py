@@ -1,0 +1,104 @@
+"""Sources that do what kernel sources should not, when they are built."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from gpu_tasks.candidates import building
+from gpu_tasks.records import BadInput
+from tests.unit.gpu_tasks.candidates.checkouts import Checkout
+from tests.unit.gpu_tasks.candidates.conftest import Candidate
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A checkout whose kernels build nothing but a manifest that nobody has read yet."""
+    house = tmp_path / "checkout/kernels"
+    house.mkdir(parents=True)
+    (house / "__init__.py").write_text("", encoding="utf-8")
+    return house.parent
+
+
+def built(sources: Path, text: str) -> str:
+    """What is said of sources that do this before they write their manifest."""
+    begun = "import pathlib, sys\nfolder = pathlib.Path(sys.argv[-1])\nfolder.mkdir()\n"
+    ended = "\n(folder / 'manifest.json').write_text('{}')\n"
+    (sources / "kernels/__main__.py").write_text(begun + text + ended, encoding="utf-8")
+    try:
+        building.build(sources, sources.parent / "built", "mine")
+    except BadInput as error:
+        assert error.code == "does_not_build"
+        return error.message
+    return "built"
+
+
+def is_running(marker: str) -> bool:
+    """Whether a process has ``marker`` among its arguments; one that is killed may take a moment to go."""
+    for _ in range(50):
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+        if not any(marker.encode() in line for line in lines):
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_good_sources(sources: Path) -> None:
+    assert built(sources, "print('x' * 10_000_000); print('y' * 10_000_000, file=sys.stderr)") == "built"
+
+
+def test_what_a_build_leaves_running_is_neither_waited_for_nor_left(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "TIMEOUT_S", 20.0)
+    marker = f"left-by-a-build-of-{sources}"
+    leave = f"import subprocess\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)', {marker!r}])"
+    assert built(sources, leave) == "built", "it holds the build's standard error open"
+    assert not is_running(marker)
+
+
+def test_a_build_that_does_not_end_takes_along_what_it_started(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "TIMEOUT_S", 1.0)
+    marker = f"left-by-a-build-of-{sources}"
+    leave = f"import subprocess\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)', {marker!r}])"
+    assert "within 1 s, found the build running" in built(sources, leave)
+    assert not is_running(marker)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(folder / 'a.ptx').symlink_to('/etc/passwd')", "found another kind: a.ptx"),
+        ("import os; os.mkfifo(folder / 'a.ptx')", "found another kind: a.ptx"),
+        ("(folder / 'a\\nb').mkdir()", "found another kind: a b"),
+        ("sys.exit(0)", "expected a build that writes manifest.json, found none"),
+        (
+            "folder.rmdir(); folder.write_text(''); sys.exit(0)",
+            "expected a build that writes manifest.json, found none",
+        ),
+        ("sys.exit(3)", "found: exit status 3"),
+        ("raise ValueError('a\\nb')", 'found: b (File "kernels/__main__.py", line 4'),
+        ("sys.exit('\\x1b[31mred\\0 and \\udcff')", "found: \\x1b[31mred\\x00 and "),
+        ("sys.stderr.buffer.write(bytes(range(255))); sys.exit(1)", "found: "),
+        ("x = bytearray(10**11)", "MemoryError"),
+        (f"(folder / 'a.ptx').write_bytes(bytes({building.MOST_BYTES + 1}))", "OSError: [Errno 27] File too large"),
+    ],
+)
+def test_what_is_said_of_other_builds(sources: Path, text: str, words: str) -> None:
+    said = built(sources, text)
+    assert (words in said, said.isprintable()) == (True, True), said
+    assert str(sources) not in said
+
+
+def test_a_minute_of_cpu_is_the_limit_even_where_nobody_waits(sources: Path) -> None:
+    """The parent may be killed, and a loop would be there for ever."""
+    text = "import resource\nsys.exit(str(resource.getrlimit(resource.RLIMIT_CPU)[0]))"
+    assert built(sources, text).endswith("found: 60")
+
+
+def test_a_commit_that_is_excluded_is_none(checkout: Checkout, candidate: Candidate) -> None:
+    """git verifies ``^HEAD`` as a revision: all but that commit."""
+    status, record = candidate("^HEAD")
+    assert (status, record.reason and record.reason.code) == (2, "unknown_candidate")
