@@ -36,6 +36,14 @@ def recomputed_comparison(
     if any(validation.outcome is not Outcome.OK for validation in judged):
         yield f"{where}.outcome", Outcome.REGRESSION, record.outcome
         yield f"{where}.rounds", [], record.rounds
+    yield from _devices(record, where)
+
+
+def _devices(record: ComparisonRecord, where: str) -> Iterator[Difference]:
+    """Both kernels were validated and measured on one device: two devices say nothing of two kernels."""
+    for name in ("validations", "pinned_validations", "rounds") if record.device_uuid is not None else ():
+        for index, part in enumerate(getattr(record, name)):
+            yield f"{where}.{name}[{index}].device_uuid", record.device_uuid, part.device_uuid
 
 
 def _classes(one: DifferingPrediction) -> DifferingPrediction:

@@ -100,7 +100,7 @@ class ComparisonRecord:
     ``validations`` are the candidate's on the device; in a run record they are the run's own, and empty here.
     ``differing`` are the first thousand of ``differing_total``. ``rounds`` have arm "comparison"; their baseline is the
     pinned kernel. ``blocks`` follow from their segments. ``not_measured`` says why there are no rounds
-    (``candidate_wrong``, ``no_energy_counter``, ``no_blocks``). ``energy_trust`` is as in a run
+    (``candidate_wrong``, ``pinned_wrong``, ``no_energy_counter``, ``no_blocks``). ``energy_trust`` is as in a run
     record, of these rounds alone.
     """
 

@@ -152,6 +152,17 @@ def of_comparison(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder, "comparison", ComparisonRecord, **fields)
 
 
+def of_draw(name: str, draw: int) -> Callable[[Path], None]:
+    """One draw alone, of the same board."""
+
+    def spoil(folder: Path) -> None:
+        board = read_record(folder / "comparison.json", ComparisonRecord).device_uuid
+        found = dataclasses.replace(validation(draw), device_uuid=board)
+        change(folder, "comparison", ComparisonRecord, **{name: [found]})
+
+    return spoil
+
+
 def of_rounds(**fields: Any) -> Callable[[Path], None]:
     def spoil(folder: Path) -> None:
         first, *others = read_record(folder / "comparison.json", ComparisonRecord).rounds
@@ -178,8 +189,12 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "another kind": (of_comparison(kind="round"), "$.kind: expected 'comparison'"),
     "another kernel": (another_kernel, "$.candidate.ptx_sha256: expected '000"),
     "another pinned kernel": (another_pinned_kernel, "$.pinned.ptx_sha256: expected "),
-    "a draw too few": (of_comparison(validations=[validation(0)]), "$.validations.draw: expected [0, 1], found [0]"),
-    "a strange draw": (of_comparison(pinned_validations=[validation(9)]), "$.pinned.draw: expected [], found [9]"),
+    "a draw too few": (of_draw("validations", 0), "$.validations.draw: expected [0, 1], found [0]"),
+    "a strange draw": (of_draw("pinned_validations", 9), "$.pinned.draw: expected [], found [9]"),
+    "another board": (
+        of_comparison(pinned_validations=[validation(0)]),
+        "$.pinned_validations[0].device_uuid: expected 'GPU-",
+    ),
     "a night's round": (of_rounds(arm="candidate"), "$.rounds.arm: expected 'comparison'"),
     "another protocol": (of_rounds(protocol="audited"), "$.rounds"),
     "a round of another kernel": (of_rounds(kernel_ptx_sha256="0" * 64), "$.rounds.kernel_ptx_sha256"),
@@ -231,6 +246,16 @@ def first_block(**fields: Any) -> Callable[[RunRecord], RunRecord]:
     return change_it
 
 
+def elsewhere(name: str) -> Callable[[RunRecord], RunRecord]:
+    """The last part of that name is of another board."""
+
+    def change_it(run: RunRecord) -> RunRecord:
+        *others, last = getattr(run.comparison, name)
+        return changed(**{name: [*others, dataclasses.replace(last, device_uuid="GPU-another")]})(run)
+
+    return change_it
+
+
 def lying_score(run: RunRecord) -> RunRecord:
     """One prediction is wrong; its gap is made small, as if it was rounding."""
     listed = [DifferingPrediction(0, 7, 2, 1, 1, 1.0, 5.0, 1e-6)]
@@ -252,6 +277,9 @@ def lying_score(run: RunRecord) -> RunRecord:
         (changed(validations=[validation(0)]), "$.comparison.validations"),
         (changed(energy_trust="failed"), "$.comparison.energy_trust"),
         (changed(pinned_validations=[validation(0, [(1, 2, 3)])]), "$.comparison.differing"),
+        (changed(device_uuid="GPU-another"), "$.comparison.pinned_validations[0].device_uuid"),
+        (elsewhere("pinned_validations"), "$.comparison.pinned_validations[1].device_uuid"),
+        (elsewhere("rounds"), "$.comparison.rounds[1].device_uuid"),
     ],
 )
 def test_a_changed_field_is_named(change_it: Callable[[RunRecord], RunRecord], field: str) -> None:
