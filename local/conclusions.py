@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from local import runs
 from local.alert_commands import alerts_of
@@ -11,7 +11,7 @@ from local.errors import LauncherError
 from local.runs import Dag
 from local.stack import Stack
 from regression.nights.table import verdict_table
-from regression.results.outcome import RunVerdict
+from regression.results.outcome import CheckLine, RunVerdict
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,17 @@ class Conclusion:
     failed: Sequence[str]
     alerts: Sequence[str]
 
-    def lines(self) -> list[str]:
-        """The table of its verdict, and what failed where nothing was judged."""
-        lines = [verdict_table(self.result)]
+    def lines(self, told: Mapping[str, CheckLine] | None = None) -> list[str]:
+        """The table of its verdict, and what failed where nothing was judged.
+
+        ``told`` are the checks that the table of a comparison has told already: they are not told again, nor are gates
+        of rounds that there are none of. What the database says otherwise is.
+        """
+        rest = self.result
+        if told:
+            checks = {name: line for name, line in rest.checks.items() if told.get(name) != line}
+            rest = replace(rest, checks=checks, gates=rest.gates if rest.figures else ())
+        lines = [verdict_table(rest)]
         if not self.result.checks:
             lines.append(f"failed: {', '.join(self.failed) or 'no task'}")
         return [*lines, *self.alerts]

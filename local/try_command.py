@@ -19,7 +19,9 @@ from local.programs import started
 from local.runs import COMPARISON
 from local.stack import Stack, hold
 
-ASKED = "SELECT spec, predictions_word, time_word, energy_word, dag_run_id FROM candidate_runs ORDER BY started_at"
+ASKED = """\
+SELECT coalesce(label, spec) AS tried, predictions_word, time_word, energy_word, dag_run_id FROM candidate_runs \
+ORDER BY started_at"""
 SHOWS_MORE = """\
 no GPU here, so that is all: time and energy are compared where there is one, by the same command.
   --device emulated    stores it as a run;  --device simulated    shows a whole comparison, of made-up figures"""
@@ -36,15 +38,15 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
         _check_difference(candidate, meant=arguments.aa)
         record = first_look.look(home, candidate, payload=request.payload, draws=request.draws)
         told = first_look.told(record)
-        said(f"\n{told.table}")
         device = None if told.is_worse else _device(home, request.device)
+        if device is None or arguments.queue:  # else the comparison says all of it, and more
+            said(f"\n{told.table}")
         if device is None:
             if arguments.queue and not told.is_worse:
                 raise Usage("try --queue: expected a GPU or --device, found neither; nothing was queued")
             outcome = Outcome.REGRESSION if told.is_worse else Outcome.OK
             said(f"\nverdict: {'worse' if told.is_worse else 'not worse'} on the emulator (exit {outcome.exit_code})")
-            if not told.is_worse:
-                said(SHOWS_MORE)
+            said(f"text:    {home.candidates / str(candidate.bundle)}" if told.is_worse else SHOWS_MORE)
             return _answer(arguments, candidate, told, None, outcome.exit_code)
         frozen = params | _frozen(candidate, request.label)
         with hold(home, arguments.dsn, need_airflow=True) as held:
@@ -116,7 +118,7 @@ def _require_running(home: Home, arguments: argparse.Namespace) -> None:
 
 def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Told | None, ended: Conclusion) -> int:
     said(f"\n{told.table if told else 'the run ended before it could compare the two'}\n")
-    said("\n".join(ended.lines()))
+    said("\n".join(ended.lines(told.checks if told else None)))
     status = _answer(arguments, candidate, told, ended, ended.result.exit_code)
     said(f'query:   ./nightly sql "{ASKED}"')
     said(ended.logs())

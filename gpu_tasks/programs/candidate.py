@@ -45,8 +45,8 @@ def run(arguments: Namespace) -> CandidateRecord:
         if own.origin != "bundle":
             note_source(candidates, bundle, Source("source", spec, own.commit, own.modified))
     equal = same_kernels(kernels, pinned)
-    progress(f"candidate: {variant} of {own.what}, ptx sha256 {kernels.ptx_sha256}, {bundle}")
-    progress(f"against: {counterpart} of {other.what}, ptx sha256 {pinned.ptx_sha256}, {against_bundle}")
+    progress(f"candidate: {_named(variant, own)}, {bundle}")
+    progress(f"against:   {_named(counterpart, other)}, {against_bundle}")
     for note in [*notes, *(["both are the same kernel"] if equal else [])]:
         progress(note)
     refused = _refusal(own, other, pinned) if equal and arguments.if_equal == "refuse" else None
@@ -67,6 +67,10 @@ def run(arguments: Namespace) -> CandidateRecord:
         equals_pinned=equal,
         notes=notes,
     )
+
+
+def _named(variant: str, offer: Offer) -> str:
+    return variant if variant == offer.what else f"{variant} of {offer.what}"
 
 
 def _refusal(own: Offer, other: Offer, pinned: Kernels) -> Reason:

@@ -234,7 +234,7 @@ def _tell(who: str, validations: Sequence[ValidationRecord]) -> None:
     if total:
         progress(f"{who}: {agreed} of {total} predictions agree")
     wrong = first_wrong(validations)
-    if wrong is not None:
+    if wrong is not None and who.endswith(_SIDES[1]):  # the candidate's is what the whole comparison ends with
         progress(f"{who}: {wrong.message}")
 
 

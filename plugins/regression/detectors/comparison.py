@@ -127,8 +127,14 @@ def amount(value: float, percent: float | None, unit: str, sign: str = "+") -> s
     """A difference with its unit and in percent, for people; ``sign`` "" leaves out a plus."""
     if percent is None:
         return f"{value:{sign}.3g} {unit}"
-    digits = 4 if 0 < abs(percent) < 0.01 else 2 if abs(percent) < 10 else 1
-    return f"{value:{sign}.3g} {unit} ({percent:{sign}.{digits}f} %)"
+    return f"{value:{sign}.3g} {unit} ({percent:{sign}.{percent_digits(percent)}f} %)"
+
+
+def percent_digits(*percents: float) -> int:
+    """Decimals with which none of them looks like zero that is not, nor any longer than it has to be."""
+    if any(0 < abs(percent) < 0.01 for percent in percents):
+        return 4
+    return 2 if any(abs(percent) < 10 for percent in percents) else 1
 
 
 def _why_not_measured(found: KernelComparison) -> Problem | None:
@@ -171,6 +177,10 @@ def _judge_energy(found: KernelComparison, reason: Problem | None) -> CheckVerdi
 def _without_blocks(rule: MetricRule, reason: Problem | None) -> CheckVerdict:
     if reason is None:
         return _plain(rule, Verdict.INVALID, "no_blocks", "no block was measured and no record says why")
+    if reason.code == "no_energy_counter":
+        # The blocks in which the two take turns are paced by the counter's steps, so that there is no time either.
+        why = f"not measured: both kernels take turns under an energy counter, and {reason.message}"
+        return _plain(rule, Verdict.UNAVAILABLE, reason.code, why)
     if reason.code in UNAVAILABLE:
         return _plain(rule, Verdict.UNAVAILABLE, reason.code, f"not measured: {reason.message}")
     if reason.outcome == "ok":

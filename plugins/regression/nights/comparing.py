@@ -12,7 +12,15 @@ from gpu_tasks.records import ComparisonRecord, KernelIdentity, Outcome, Reason,
 from regression.detectors import CheckVerdict, DrawResult, Problem, Verdict
 from regression.detectors.compared_predictions import CHECK as PREDICTIONS
 from regression.detectors.compared_predictions import ComparedPredictions, Differing, gap_text
-from regression.detectors.comparison import ENERGY, TIME, KernelComparison, MetricRule, amount, judge_comparison
+from regression.detectors.comparison import (
+    ENERGY,
+    TIME,
+    KernelComparison,
+    MetricRule,
+    amount,
+    judge_comparison,
+    percent_digits,
+)
 from regression.detectors.paired import BlockPair
 from regression.nights.table import aligned
 
@@ -51,10 +59,9 @@ def comparison_of_record(record: ComparisonRecord, validations: Sequence[Validat
 
 def comparison_table(record: ComparisonRecord, verdicts: Sequence[CheckVerdict]) -> str:
     """One line a metric, the reasons, what is modelled of both kernels, and the predictions that differ."""
-    head = ("metric", "verdict", "effect", "95 % interval", "detectable", "blocks")
+    head = ("metric", "verdict", "candidate", "pinned", "effect", "95 % interval", "detectable", "blocks")
     lines = aligned([head, *map(_metric, verdicts)])
-    told = [found for found in verdicts if _says_more(found)]
-    lines += ["", *aligned([(f"{NAMES[found.check]}:", found.reason) for found in told])]
+    lines += ["", *aligned(_reasons([found for found in verdicts if _says_more(found)]))]
     lines += _static(record)
     lines += _differing(record)
     lines += ["", f"candidate: {_kernel(record.candidate)}", f"pinned:    {_kernel(record.pinned)}"]
@@ -89,29 +96,47 @@ def _says_more(found: CheckVerdict) -> bool:
     return found.check == PREDICTIONS or plain.get(found.verdict) != found.reason_code
 
 
+def _reasons(told: Sequence[CheckVerdict]) -> list[tuple[str, str]]:
+    """A line for each reason; what has the same one shares it."""
+    names: dict[str, list[str]] = {}
+    for found in told:
+        names.setdefault(found.reason, []).append(NAMES[found.check])
+    return [(f"{', '.join(of)}:", reason) for reason, of in names.items()]
+
+
 def _metric(found: CheckVerdict) -> tuple[str, ...]:
-    name, word = NAMES[found.check], found.details["word"]
+    """Both figures and their difference; the rest in percent of the pinned one, that a line fits on a screen."""
+    name, figures = NAMES[found.check], found.details
+    word = figures["word"]
     if found.check == PREDICTIONS:
-        differ = f"{found.details['differing_total']} of {found.details['total']} differ"
-        return (name, word, differ if found.details["total"] else "-", "-", "-", "-")
+        differ = f"{figures['differing_total']} of {figures['total']} differ"
+        return (name, word, "-", "-", differ if figures["total"] else "-", "-", "-", "-")
     rule = {TIME.check: TIME, ENERGY.check: ENERGY}[found.check]
-    figures = found.details
     if figures[rule.key("effect")] is None:
-        return (name, word, "-", "-", "-", _blocks(figures))
-    interval = f"{figures[rule.key('low')]:+.3g} to {figures[rule.key('high')]:+.3g} {rule.unit}"
-    if figures["low_percent"] is not None:
-        interval += f" ({figures['low_percent']:+.2f} to {figures['high_percent']:+.2f} %)"
-    effect, detectable = _amount(figures, "effect", rule, "+"), _amount(figures, "detectable", rule, "")
-    return (name, word, effect, interval, detectable, _blocks(figures))
+        return (name, word, "-", "-", "-", "-", "-", _blocks(figures))
+    both = (f"{value:.6g} {rule.unit}" for value in (found.value, found.baseline_value))
+    effect = amount(figures[rule.key("effect")], figures["effect_percent"], rule.unit)
+    return (name, word, *both, effect, _interval(figures, rule), _detectable(figures, rule), _blocks(figures))
+
+
+def _interval(figures: dict[str, Any], rule: MetricRule) -> str:
+    low, high = figures["low_percent"], figures["high_percent"]
+    if low is None:
+        return f"{figures[rule.key('low')]:+.3g} to {figures[rule.key('high')]:+.3g} {rule.unit}"
+    digits = percent_digits(low, high)
+    return f"{low:+.{digits}f} to {high:+.{digits}f} %"
+
+
+def _detectable(figures: dict[str, Any], rule: MetricRule) -> str:
+    percent = figures["detectable_percent"]
+    if percent is None:
+        return f"{figures[rule.key('detectable')]:.3g} {rule.unit}"
+    return f"{percent:.{percent_digits(percent)}f} %"
 
 
 def _blocks(figures: dict[str, Any]) -> str:
     used, out = figures["blocks"], figures["blocks_left_out"]
     return f"{used} ({out} left out)" if out else str(used or "-")
-
-
-def _amount(figures: dict[str, Any], name: str, rule: MetricRule, sign: str) -> str:
-    return amount(figures[rule.key(name)], figures[f"{name}_percent"], rule.unit, sign)
 
 
 def _static(record: ComparisonRecord) -> list[str]:

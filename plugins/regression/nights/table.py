@@ -21,7 +21,8 @@ def verdict_table(verdict: RunVerdict) -> str:
     absent = [name for name in sorted(verdict.checks) if _looks_back_at_nothing(name, verdict.checks[name])]
     told = sorted(verdict.checks.keys() - absent, key=_place)
     checks = [row for name in told for row in _check(name, verdict.checks[name])]
-    lines = aligned([("check", "verdict", "reason"), *checks, *([_histories(absent)] if absent else [])])
+    rows = [*checks, *([_histories(absent)] if absent else [])]
+    lines = aligned([("check", "verdict", "reason"), *rows]) if rows else []
     if verdict.confirmation_rounds:
         more = f"{verdict.confirmation_rounds} more rounds, as the first ones left the spread of their baseline"
         lines += ["", f"confirmation: {more}"]
@@ -34,7 +35,7 @@ def verdict_table(verdict: RunVerdict) -> str:
     if verdict.variant:
         lines.append(f"kernels: {verdict.variant}, {_ptx_text(verdict.ptx_sha256)}")
     lines.append(f"verdict: {verdict.verdict.replace('_', ' ')} (exit {verdict.exit_code})")
-    return "\n".join(lines)
+    return "\n".join(lines).lstrip("\n")
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from gpu_tasks.records import CandidateRecord, Outcome, utc_now
 from local import first_look, try_command
 from local.cli import build_parser
+from local.conclusions import Conclusion
 from local.errors import Usage
 from local.first_look import Told
 from local.paths import Home
-from regression.results.outcome import CheckLine
+from regression.results.gates import GateLine
+from regression.results.outcome import CheckLine, RunVerdict
 
 TRIED = CandidateRecord(
     kind="candidate",
@@ -50,3 +53,50 @@ def test_what_was_to_be_queued_and_can_run_nowhere_is_no_success(
             try_command.command_try(Home(tmp_path), arguments)
     else:
         assert try_command.command_try(Home(tmp_path), arguments) == status
+
+
+@pytest.mark.parametrize("device", [None, "simulated"])
+def test_what_the_comparison_says_the_first_look_does_not_say_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str | None
+) -> None:
+    told = Told({"compare_predictions": CheckLine("ok", "why")}, {"compare_predictions": {}}, "a table")
+    monkeypatch.setattr(first_look, "freeze", lambda *_, **__: TRIED)
+    monkeypatch.setattr(first_look, "look", lambda *_, **__: None)
+    monkeypatch.setattr(first_look, "told", lambda _: told)
+    monkeypatch.setattr(try_command, "_device", lambda *_: device)
+    monkeypatch.setattr(try_command, "hold", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(try_command, "compare", lambda *_: (ENDED, told))
+    assert try_command.command_try(Home(tmp_path), build_parser().parse_args(["try", "fused"])) == 0
+    assert capsys.readouterr().err.count("a table") == 1
+
+
+CHECK = CheckLine("ok", "11000 of 11000 predictions")
+ENDED = Conclusion(
+    "try__1",
+    "success",
+    RunVerdict(
+        *("run-1", "try__1", "qda", "a GPU", "ok"),
+        {"compare_predictions": CHECK},
+        *(11000, 11000, 0),
+        energy_trust="unverified",
+        gates=(GateLine("sampling", "run", None, "power was sampled in 0 of 0 valid rounds"),),
+    ),
+    [],
+    [],
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "again"),
+    [
+        (None, True),
+        ({"compare_predictions": CHECK}, False),
+        ({"compare_predictions": CheckLine("regressed", "what the record says and the database does not")}, True),
+    ],
+)
+def test_a_conclusion_says_again_only_what_was_told_otherwise(told: dict[str, CheckLine] | None, again: bool) -> None:
+    (text,) = ENDED.lines(told)
+    assert ("compare_predictions" in text) == again
+    assert ("sampling" in text) == (told is None)
+    assert text.endswith("verdict: ok (exit 0)")
+    assert not text.startswith("\n")

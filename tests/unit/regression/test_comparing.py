@@ -177,6 +177,24 @@ def test_tables(name: str) -> None:
     assert found == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_table_fits_in_120_columns(name: str) -> None:
+    assert max(map(len, comparison_table(RECORDS[name], verdicts_of(RECORDS[name])).splitlines())) <= 120
+
+
+def test_a_reason_that_two_metrics_share_is_told_once_and_is_one_for_both() -> None:
+    told = comparison_table(RECORDS["emulated"], verdicts_of(RECORDS["emulated"]))
+    assert told.count("time, energy:") == told.count("both kernels take turns under an energy counter") == 1
+
+
+def test_an_interval_that_excludes_zero_does_not_look_as_if_it_began_there() -> None:
+    """Of 0.004 %, too little for two decimals."""
+    blocks = [BlockFigures(n // 4, n % 4, True, None, None, None, 0.01700068, 0.017, None, None) for n in range(8)]
+    record = record_of(blocks=blocks)
+    time = next(line for line in comparison_table(record, verdicts_of(record)).splitlines() if line[2:6] == "time")
+    assert "+0.0040 to +0.0040 %" in time
+
+
 def test_every_golden_file_is_of_a_table() -> None:
     assert {path.stem.removeprefix("comparison-") for path in GOLDEN.glob("comparison-*.txt")} == RECORDS.keys()
 
