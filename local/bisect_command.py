@@ -20,6 +20,9 @@ from local.processes import terminable
 from local.runs import COMPARISON
 from local.stack import Stack, hold
 
+OF_EACH_STEP = ("candidate", "against", "variant", "kernel_changed")
+"""Params of a comparison that a search decides itself."""
+
 
 def command_bisect(home: Home, arguments: argparse.Namespace) -> int:
     """Begin a search, go on with one, or forget it."""
@@ -41,7 +44,8 @@ def command_bisect(home: Home, arguments: argparse.Namespace) -> int:
 def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     """A new search; refused where one is in progress, and where there is nothing between the two commits."""
     if not arguments.good or not arguments.bad:
-        raise Usage("bisect: expected --good REF and --bad REF, or --continue, found neither")
+        found = "--good" if arguments.good else "--bad" if arguments.bad else "none of them"
+        raise Usage(f"bisect: expected --good REF and --bad REF, or --continue, found {found}")
     before = bisect_state.read(home)
     if before is not None and not before.is_over:
         raise Usage(
@@ -52,6 +56,10 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     for name in ("device", "blocks"):
         if getattr(arguments, name) is not None and metric not in MEASURED:
             raise Usage(f"--{name}: expected with --metric {' or '.join(MEASURED)}, found {metric}, which needs none")
+    params = runs.parse_params(arguments.param, None)
+    for name in OF_EACH_STEP:
+        if name in params:
+            raise Usage(f"--param {name}: expected none, as each step has its own, found {params[name]!r:.80}")
     good, bad = history.commit(arguments.good), history.commit(arguments.bad)
     if not history.is_ancestor(good, bad):
         raise Usage(f"--good {arguments.good}: expected a commit in the history of {arguments.bad}, found another one")
@@ -61,7 +69,7 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     # The variant that differs between the ends is the one that is looked for in the commits between.
     frozen = first_look.freeze(home, newest, variant=arguments.variant, against=good)
     search = Search(
-        kind="bisect",
+        kind=bisect_state.KIND,
         root=str(ROOT),
         metric=metric,
         good=good,
@@ -70,7 +78,7 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
         against=frozen.against_bundle,
         device=arguments.device or "auto",
         blocks=arguments.blocks,
-        params=runs.parse_params(arguments.param, None),
+        params=params,
     )
     example = {"candidate": good, "device": search.device, **({} if search.blocks is None else {"blocks": 1})}
     runs.requested(home, {**example, **search.params}, COMPARISON)  # refused before anything is tried
@@ -85,7 +93,19 @@ def _resumed(home: Home, arguments: argparse.Namespace) -> Search:
     search = bisect_state.read(home)
     if search is None:
         raise Usage("bisect --continue: expected a search in progress, found none; begin one with --good and --bad")
+    if not search.is_over:
+        _check_kernel(home, search)
     return search
+
+
+def _check_kernel(home: Home, search: Search) -> None:
+    """What all commits are held against, made again where its bundle is gone; otherwise each would be left out."""
+    frozen = first_look.freeze(home, search.bad, variant=search.variant, against=search.good)
+    if frozen.against_bundle != search.against:
+        raise Usage(
+            f"bisect --continue: expected {search.against} of the good commit {search.good[:12]}, found that its "
+            f"sources build {frozen.against_bundle} by now; --reset forgets the search"
+        )
 
 
 def _searched(home: Home, arguments: argparse.Namespace, search: Search) -> Search:

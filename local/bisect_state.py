@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gpu_tasks.records import BadInput, read_record, write_record
+from local.comparing_arguments import KERNEL_DEVICES, METRICS
 from local.errors import Usage
 from local.paths import ROOT, Home
 
 GOOD, BAD, SKIPPED = "good", "bad", "skipped"
+KIND = "bisect"
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,32 @@ def read(home: Home) -> Search | None:
         return None
     try:
         found = read_record(path(home), Search)
+        _check(found, path(home))
     except BadInput as error:
         raise Usage(f"{error.message}; `./nightly bisect --reset` forgets it") from None
     if found.root != str(ROOT):
         raise Usage(f"a search in another checkout, {found.root}, was begun; go on there, or --reset")
     return found
+
+
+def _check(search: Search, file: Path) -> None:
+    """Refuse what no search can have written: it was edited, or is of another version. Raises ``BadInput``."""
+    named = [search.good, search.bad, *search.first_bad, *(step.commit for step in search.steps)]
+    words = [step.judged for step in search.steps]
+    ends = [(step.commit, step.judged) for step in search.steps[:2]]
+    rules = (
+        ("kind", search.kind == KIND, repr(KIND), search.kind),
+        ("metric", search.metric in METRICS, " or ".join(METRICS), search.metric),
+        ("device", search.device in KERNEL_DEVICES, " or ".join(KERNEL_DEVICES), search.device),
+        ("steps.commit", all(map(_COMMIT.fullmatch, named)), "full names of commits", "another name"),
+        ("steps.judged", set(words) <= {GOOD, BAD, SKIPPED}, "good, bad or skipped", words),
+        ("steps", ends == [(search.good, GOOD), (search.bad, BAD)][: len(ends)], "both ends first", ends),
+        ("steps.value", all(step.value is not None for step in search.steps[:2]), "a value of each end", None),
+        ("first_bad", not search.is_over or (len(ends) == 2 and search.first_bad), "an answer when it is over", "none"),
+    )
+    for name, holds, expected, found in rules:
+        if not holds:
+            raise BadInput("bad_search", f"{file}: $.{name}: expected {expected}, found {str(found)[:200]}")
 
 
 def write(home: Home, search: Search) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpu_tasks.records import Outcome, TaskError
+from gpu_tasks.records import Outcome, TaskError, one_line
 
 
 class LauncherError(Exception):
     """One line for the user and the class of the failure, which sets the exit code."""
 
     def __init__(self, message: str, outcome: Outcome = Outcome.INFRASTRUCTURE_FAILURE) -> None:
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.outcome = outcome
 
 

@@ -92,4 +92,4 @@ def in_repository(spec: str) -> str:
 
 
 def _refused(spec: str, outcome: Outcome, message: str) -> LauncherError:
-    return LauncherError(f"{spec}: {' '.join(message.split())}", outcome)
+    return LauncherError(message if message.startswith(f"{spec}:") else f"{spec}: {message}", outcome)

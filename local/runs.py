@@ -62,7 +62,7 @@ def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
             raise Usage(f"--param: {key} is given twice")
         try:
             params[key] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # too deep for a param of ours in any case
             params[key] = text
         try:
             json.dumps(params[key], ensure_ascii=False).encode()

@@ -63,6 +63,7 @@ from gpu_tasks.records.outcomes import (
     Regression,
     TaskError,
     VerificationMismatch,
+    one_line,
 )
 from gpu_tasks.records.parts import (
     DeviceFingerprint,
@@ -146,6 +147,7 @@ __all__ = [
     "WindowEdge",
     "failure_record",
     "from_json",
+    "one_line",
     "parse_effects",
     "parse_utc",
     "read_record",

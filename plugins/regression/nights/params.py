@@ -15,6 +15,8 @@ from gpu_tasks.records import BadInput, RunRequest, parse_effects, run_id_for, u
 from regression.nights.payload_sets import payload_draws
 from regression.nights.schema import MAX_SEED, NIGHT, SIMULATED, Schema
 
+MOST_QUOTED = 80
+
 
 def build_request(
     given: Mapping[str, Any],
@@ -67,21 +69,31 @@ def check_params(given: Mapping[str, Any], schema: Schema = NIGHT) -> dict[str, 
 
     unknown = sorted(given.keys() - schema.keys())
     if unknown:
-        raise BadInput("unknown_param", f"{unknown[0]}: expected one of {', '.join(schema)}, found this")
+        raise BadInput("unknown_param", f"{unknown[0]:.{MOST_QUOTED}}: expected one of {', '.join(schema)}, found this")
     for name, value in given.items():
         rule = schema[name]
         if name == "device" and value not in rule["enum"]:
-            raise BadInput("bad_param", f"device: expected one of {', '.join(rule['enum'])}, found {value!r}")
+            raise BadInput("bad_param", f"device: expected one of {', '.join(rule['enum'])}, found {_quoted(value)}")
         # JSON Schema takes true for no integer but 7.0 for one: the request would then hold a float.
         numbers = value if isinstance(value, list) else [value]
         whole = not any(isinstance(number, float) for number in numbers)
         try:
             jsonschema.validate(value, rule, cls=jsonschema.Draft202012Validator)
         except jsonschema.ValidationError as error:
-            raise BadInput("bad_param", f"{name}: {error.message}") from None
+            raise BadInput("bad_param", f"{name}: {_short(error)}") from None
         if not whole or (isinstance(value, str) and not _is_line(value, rule.get("pattern"))):
-            raise BadInput("bad_param", f"{name}: expected {rule['description']!r}, found {value!r}")
+            raise BadInput("bad_param", f"{name}: expected {rule['description']!r}, found {_quoted(value)}")
     return dict(given)
+
+
+def _short(error: Any) -> str:
+    """What jsonschema says, which quotes the value whole, however long that is."""
+    return str(error.message).replace(repr(error.instance), _quoted(error.instance))
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}... ({len(text)} characters)"
 
 
 def _is_line(value: str, pattern: str | None) -> bool:

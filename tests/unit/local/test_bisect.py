@@ -22,7 +22,9 @@ from tests.unit.local.test_history import Repository
 
 COMMITS = 20
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SEARCH = Search("bisect", "", "modelled_cycles", "g", "b", "class_blocks", "candidate-1", "auto", None, {})
+GOOD_END, BAD_END, BETWEEN = ("e" * 40, "b" * 40, "c" * 40)
+SEARCH = Search("bisect", "", "modelled_cycles", GOOD_END, BAD_END, "class_blocks", "candidate-1", "auto", None, {})
+ENDS = [Step(GOOD_END, GOOD, 0.0, "", "candidate-g"), Step(BAD_END, BAD, 2.0, "", "candidate-b")]
 
 
 @dataclass
@@ -225,8 +227,8 @@ def test_a_damaged_state_is_named_and_can_be_forgotten(tmp_path: Path, content: 
 
 def test_a_state_survives_writing_and_is_of_its_checkout(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    step = Step("c", SKIPPED, None, "does not build", None)
-    written = replace(SEARCH, root=str(bisect_state.ROOT), params={"payload": "original"}).with_step(step)
+    step = Step(BETWEEN, SKIPPED, None, "does not build", None)
+    written = replace(SEARCH, root=str(bisect_state.ROOT), params={"payload": "original"}, steps=ENDS).with_step(step)
     bisect_state.write(home, written)
     assert bisect_state.read(home) == written
     bisect_state.write(home, replace(written, root="/elsewhere"))
@@ -236,7 +238,7 @@ def test_a_state_survives_writing_and_is_of_its_checkout(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("good", "bad"), [(0.0, 2.0), (2.0, 0.0)], ids=["upwards", "downwards"])
 def test_a_value_is_on_the_side_of_the_end_that_it_is_nearer_to(good: float, bad: float) -> None:
-    ends = [Step("g", GOOD, good, "", "candidate-g"), Step("b", BAD, bad, "", "candidate-b")]
+    ends = [replace(end, value=value) for end, value in zip(ENDS, (good, bad), strict=True)]
     measured = replace(SEARCH, metric="cuda_ms", steps=ends)
     near = 0.1 if good < bad else -0.1
     assert side(measured, Seen(good + near, "", "x")) == GOOD
@@ -244,3 +246,59 @@ def test_a_value_is_on_the_side_of_the_end_that_it_is_nearer_to(good: float, bad
     assert side(measured, Seen(bad - near, "", "x", bad - 2 * abs(near), bad + 2 * abs(near))) == BAD
     assert side(measured, Seen(None, "", "x")) == SKIPPED
     assert side(measured, Seen(bad, "", "candidate-g")) == GOOD  # the same kernel has the same answer
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"kind": "run"}, "kind"),
+        ({"metric": "speed"}, "metric"),
+        ({"device": "abacus"}, "device"),
+        ({"good": "--output=x"}, r"steps\.commit"),
+        ({"first_bad": ["HEAD"], "is_over": True}, r"steps\.commit"),
+        ({"steps": [*ENDS, Step(BETWEEN, "maybe", 1.0, "", None)]}, r"steps\.judged"),
+        ({"steps": ENDS[::-1]}, "steps"),
+        ({"steps": ENDS[1:]}, "steps"),
+        ({"steps": [ENDS[0], replace(ENDS[1], value=None)]}, r"steps\.value"),
+        ({"is_over": True}, "first_bad"),
+        ({"is_over": True, "first_bad": [BETWEEN], "steps": []}, "first_bad"),
+    ],
+)
+def test_a_state_that_no_search_has_written(tmp_path: Path, change: dict[str, object], field: str) -> None:
+    home = Home(tmp_path)
+    whole = replace(SEARCH, root=str(bisect_state.ROOT), steps=ENDS)
+    bisect_state.write(home, replace(whole, **change))  # type: ignore[arg-type]
+    with pytest.raises(Usage, match=rf"search\.json: \$\.{field}: expected .*--reset` forgets it"):
+        bisect_state.read(home)
+
+
+def test_what_all_commits_are_held_against_is_made_again(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held against a bundle that is gone, every commit would be one that cannot be judged."""
+    home, frozen, asked = Home(tmp_path), first_look.freeze, []
+    kernels.first_bad, kernels.killed_at = 5, frozenset({3})
+    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="modelled_cycles")
+    with pytest.raises(KeyboardInterrupt):
+        bisect_command.command_bisect(home, begin)
+
+    def freeze(home: Home, spec: str, *, variant: str | None, against: str | None) -> CandidateRecord:
+        asked.append(against)
+        return frozen(home, spec, variant=variant, against=against)
+
+    monkeypatch.setattr(first_look, "freeze", freeze)
+    assert bisect_command.command_bisect(home, arguments(resume=True)) == 0
+    assert asked == [kernels.commits[0]]
+
+    bisect_state.write(home, replace(bisect_state.read(home) or SEARCH, is_over=False, against="candidate-other"))
+    with pytest.raises(Usage, match=r"expected candidate-other of the good commit .*, found that its sources build"):
+        bisect_command.command_bisect(home, arguments(resume=True))
+
+
+@pytest.mark.parametrize("param", ["candidate=fused", "against=fused", "variant=fused", "kernel_changed=false"])
+def test_what_each_step_decides_is_no_param_of_a_search(kernels: Kernels, tmp_path: Path, param: str) -> None:
+    """It would be the candidate, or what it is held against, of every step."""
+    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="cuda_ms", param=[param])
+    with pytest.raises(Usage, match=f"--param {param.partition('=')[0]}: expected none"):
+        bisect_command.command_bisect(Home(tmp_path), begin)
+    assert kernels.asked == []

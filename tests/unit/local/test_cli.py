@@ -150,6 +150,14 @@ def test_every_command_is_carried_out_by_something() -> None:
         assert callable(cli.action_of(name))
 
 
+def test_what_is_too_deep_to_be_read_is_text() -> None:
+    assert parse_params(["note=" + "[" * 100_000], None) == {"note": "[" * 100_000}
+
+
+def test_what_the_launcher_says_is_one_line() -> None:
+    assert str(Usage("a\nb: expected words,\x1b[31m found none")) == "a b: expected words,\\x1b[31m found none"
+
+
 @pytest.mark.parametrize("value", ["\udc80", '"\\ud800"'])
 def test_params_that_are_no_text_are_refused(value: str) -> None:
     with pytest.raises(Usage, match="--param note: expected text"):

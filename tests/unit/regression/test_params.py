@@ -269,3 +269,10 @@ def test_folder_names_are_safe_and_differ(one: str, other: str) -> None:
 
 def test_airflows_own_run_ids_stay_as_they_are() -> None:
     assert safe_name("manual__2026-11-30T02:00:00+00:00") == "manual__2026-11-30T02:00:00+00:00"
+
+
+def test_what_is_refused_is_not_told_at_length() -> None:
+    for name, value in (("note", "x" * 100_000), ("draws", [0] * 100_000), ("device", "y" * 100_000)):
+        with pytest.raises(BadInput, match=f"^{name}: ") as refused:
+            check_params({name: value})
+        assert len(refused.value.message) < 500
