@@ -180,11 +180,7 @@ def _follow(client: Airflow, dag_id: str, run_id: str, say: Callable[[str], None
             raise LauncherError(f"run {run_id}: expected to find it in Airflow, found it deleted")
         for task in sorted(client.task_instances(dag_id, run_id), key=lambda item: item["end_date"] or ""):
             key = (task["task_id"], task["map_index"])
-            if (
-                task["end_date"]
-                and task["state"] not in ("up_for_retry", "up_for_reschedule", None)
-                and key not in seen
-            ):
+            if task["end_date"] and task["state"] not in COMES_AGAIN and key not in seen:
                 seen.add(key)
                 say(_task_line(task))
             elif task["state"] == "up_for_reschedule" and not waiting_said:
