@@ -15,11 +15,12 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
 
 from gpu_tasks.records import BadInput, InfrastructureFailure
+from gpu_tasks.tied import die_with
 
 HOUSE = "kernels"
 MANIFEST = "manifest.json"
@@ -64,7 +65,7 @@ def _built(command: Sequence[str], checkout: Path, what: str) -> tuple[int, str]
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
-            preexec_fn=_limited,  # noqa: PLW1509 - no threads here
+            preexec_fn=_limited(os.getpid()),  # noqa: PLW1509 - no threads here
         )
         try:
             status = process.wait(TIMEOUT_S)
@@ -77,16 +78,21 @@ def _built(command: Sequence[str], checkout: Path, what: str) -> tuple[int, str]
         return status, said.read().decode("utf-8", "replace")
 
 
-def _limited() -> None:
-    """In the child: CPU time, so that it ends even where its parent was killed; memory; sizes of files."""
-    cpu_s = ceil(TIMEOUT_S)
-    for kind, limit in (
-        (resource.RLIMIT_CPU, cpu_s),
-        (resource.RLIMIT_DATA, MOST_MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, MOST_BYTES),
-    ):
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+def _limited(parent: int) -> Callable[[], None]:
+    """For the child: it ends with its parent, killed as well; CPU time, for what it starts in turn; memory; files."""
+
+    def prepare() -> None:
+        die_with(parent)
+        cpu_s = ceil(TIMEOUT_S)
+        for kind, limit in (
+            (resource.RLIMIT_CPU, cpu_s),
+            (resource.RLIMIT_DATA, MOST_MEMORY_BYTES),
+            (resource.RLIMIT_FSIZE, MOST_BYTES),
+        ):
+            _, hard = resource.getrlimit(kind)
+            resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+    return prepare
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ from multiprocessing.context import ForkProcess
 from typing import Any, TypeVar
 
 from gpu_tasks.records import InfrastructureFailure, Outcome, TaskError
+from gpu_tasks.tied import die_with
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -67,7 +68,9 @@ class _Workers:
             mine, theirs = multiprocessing.Pipe()
             # An end of a pipe that a worker inherits and keeps open would hide from the others that the parent is gone.
             inherited = [*self._pipes, mine]
-            process = context.Process(target=_serve, args=(theirs, inherited, self._work, self._items), daemon=True)
+            process = context.Process(
+                target=_serve, args=(theirs, os.getpid(), inherited, self._work, self._items), daemon=True
+            )
             process.start()
             theirs.close()
             self._pipes.append(mine)
@@ -121,7 +124,10 @@ def _error(outcome: Outcome, code: str, message: str) -> TaskError:
     return error
 
 
-def _serve(pipe: Connection, inherited: list[Connection], work: Callable[[Any], Any], items: Sequence[Any]) -> None:
+def _serve(
+    pipe: Connection, parent: int, inherited: list[Connection], work: Callable[[Any], Any], items: Sequence[Any]
+) -> None:
+    die_with(parent)  # the pipe would tell as well, but only once this piece of work is done
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt from the terminal is for the parent, which ends us
     for other in inherited:

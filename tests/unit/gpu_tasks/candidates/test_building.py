@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from gpu_tasks.candidates import building
 from gpu_tasks.records import BadInput
 from tests.unit.gpu_tasks.candidates.checkouts import Checkout
 from tests.unit.gpu_tasks.candidates.conftest import Candidate
+from tests.unit.gpu_tasks.running import ROOT
 
 
 @pytest.fixture
@@ -96,6 +99,27 @@ def test_a_minute_of_cpu_is_the_limit_even_where_nobody_waits(sources: Path) -> 
     """The parent may be killed, and a loop would be there for ever."""
     text = "import resource\nsys.exit(str(resource.getrlimit(resource.RLIMIT_CPU)[0]))"
     assert built(sources, text).endswith("found: 60")
+
+
+PARENT = """
+import pathlib, sys
+from gpu_tasks.candidates.building import build
+build(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), "mine")
+"""
+
+
+def test_a_build_ends_with_a_parent_that_is_killed(sources: Path) -> None:
+    """One that waits uses no CPU time, and would wait for ever."""
+    marker = f"{sources.parent}/built"
+    text = "import sys, time\nopen(sys.argv[-1], 'w')\ntime.sleep(600)\n"
+    (sources / "kernels/__main__.py").write_text(text, encoding="utf-8")
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(sources), marker], cwd=ROOT)
+    while not Path(marker).exists():
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    assert not is_running(marker)
 
 
 def test_a_commit_that_is_excluded_is_none(checkout: Checkout, candidate: Candidate) -> None:

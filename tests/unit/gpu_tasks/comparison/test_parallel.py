@@ -103,7 +103,7 @@ from gpu_tasks.comparison.parallel import in_parallel
 
 def work(item):
     print(os.getpid(), flush=True)
-    time.sleep(0.2)
+    time.sleep(600)
 
 in_parallel(work, range(100000), enough=lambda _: False, processes=2)
 """
