@@ -220,9 +220,12 @@ def test_an_interruption_leaves_nothing_running_and_nothing_half_written(
         time.sleep(0.05)
     assert [pid for pid in started if is_alive(pid)] == []
     candidates = scratch.home / "candidates"
-    kept = [path for path in candidates.iterdir() if not path.name.startswith(".")] if candidates.exists() else []
-    for path in kept:
-        assert sorted(file.suffix for file in path.iterdir()) == [".json", ".ptx", ".ptx"]
+    for path in candidates.iterdir() if candidates.exists() else ():
+        assert path.name.startswith("candidate-")  # nothing temporary
+        if path.is_dir():
+            assert sorted(file.suffix for file in path.iterdir()) == [".json", ".ptx", ".ptx"]
+        else:
+            assert json.loads(path.read_text())["kind"] == "source"
     assert scratch.nightly("try", SOURCE, "--draws", "0").returncode == 0
 
 
