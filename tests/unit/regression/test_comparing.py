@@ -177,6 +177,21 @@ def test_tables(name: str) -> None:
     assert found == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("document", "name", "first", "last"),
+    [
+        ("README.md", "better", "  metric ", "  energy "),
+        ("docs/comparing.md", "better", "  metric ", "  energy "),
+        ("docs/comparing.md", "rounding", "1 prediction differs:", "scores "),
+    ],
+)
+def test_the_documents_show_it_as_it_is(document: str, name: str, first: str, last: str) -> None:
+    lines = (GOLDEN / f"comparison-{name}.txt").read_text(encoding="utf-8").splitlines()
+    begin, end = (next(n for n, line in enumerate(lines) if line.startswith(start)) for start in (first, last))
+    shown = "\n".join(["```", *lines[begin : end + 1], "```"])
+    assert shown in (GOLDEN.parents[3] / document).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_table_fits_in_120_columns(name: str) -> None:
     assert max(map(len, comparison_table(RECORDS[name], verdicts_of(RECORDS[name])).splitlines())) <= 120
