@@ -176,7 +176,7 @@ def _judge_energy(found: KernelComparison, reason: Problem | None) -> CheckVerdi
 
 def _without_blocks(rule: MetricRule, reason: Problem | None) -> CheckVerdict:
     if reason is None:
-        return _plain(rule, Verdict.INVALID, "no_blocks", "no block was measured and no record says why")
+        return _plain(rule, Verdict.INVALID, "no_valid_block", "no block was measured and no record says why")
     if reason.code == "no_energy_counter":
         # The blocks in which the two take turns are paced by the counter's steps, so that there is no time either.
         why = f"not measured: both kernels take turns under an energy counter, and {reason.message}"

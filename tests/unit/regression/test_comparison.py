@@ -256,7 +256,7 @@ def test_unverified_energy_without_a_usable_block_is_invalid() -> None:
         (None, LOST, Verdict.INVALID, "device_lost"),
         (Problem("ok", "device_lost", "gone"), LOST, Verdict.INVALID, "device_lost"),
         (Problem("ok", "candidate_wrong", "wrong"), LOST, Verdict.INCONCLUSIVE, "candidate_wrong"),
-        (None, None, Verdict.INVALID, "no_blocks"),
+        (None, None, Verdict.INVALID, "no_valid_block"),
     ],
 )
 def test_why_there_are_no_blocks_decides(
