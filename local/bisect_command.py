@@ -62,7 +62,8 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
             raise Usage(f"--param {name}: expected none, as each step has its own, found {params[name]!r:.80}")
     good, bad = history.commit(arguments.good), history.commit(arguments.bad)
     if not history.is_ancestor(good, bad):
-        raise Usage(f"--good {arguments.good}: expected a commit in the history of {arguments.bad}, found another one")
+        found = "a later one: are the two swapped?" if history.is_ancestor(bad, good) else "another one"
+        raise Usage(f"--good {arguments.good}: expected a commit in the history of {arguments.bad}, found {found}")
     newest = history.newest(bad, good)
     if not newest:
         raise Usage(f"--good {arguments.good} --bad {arguments.bad}: expected a change of kernels/ between, found none")

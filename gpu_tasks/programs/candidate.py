@@ -103,7 +103,9 @@ def _meant(own: Offer, other: Offer) -> str:
 
 
 def _differs(own: Offer, other: Offer, name: str) -> bool:
-    return name not in other.read().variants or not same_kernels(own.load(name), other.load(name))
+    if name not in other.read().variants:
+        return not other.settled  # a new one; but who has one kernel only says nothing of the others
+    return not same_kernels(own.load(name), other.load(name))
 
 
 def _counterpart(other: Offer, variant: str, *, named: bool) -> str:

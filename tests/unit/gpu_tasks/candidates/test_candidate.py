@@ -206,6 +206,14 @@ def test_a_bundle_is_still_known_by_where_it_was_frozen_from(
         assert (status, unknown.commit, unknown.modified) == (0, None, None)
 
 
+def test_what_has_one_kernel_knows_nothing_of_the_others(checkout: Checkout, candidate: Candidate) -> None:
+    """Held against a bundle, two kernels that nobody has touched are none that changed."""
+    _, frozen = candidate("class_blocks")
+    (checkout.root / "kernels/class_blocks.py").open("a", encoding="utf-8").write("# a remark\n")
+    _, record = candidate("kernels/class_blocks.py", "--against", str(frozen.bundle))
+    assert (record.equals_pinned, record.notes) == (True, [f"{frozen.bundle} was frozen from class_blocks"])
+
+
 def test_a_name_that_fits_several(checkout: Checkout, candidate: Candidate) -> None:
     checkout.git("branch", "fused")
     assert candidate("fused")[1].origin == "variant"
