@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gpu_tasks.records import DEVICE_KINDS, Outcome
-from local import environments, programs
+from local import environments, locks, processes, programs
 from local.alert_arguments import add_alert_commands
 from local.comparing_arguments import add_comparing_commands
 from local.errors import LauncherError
@@ -209,7 +208,8 @@ def _pin(home: Home, *, explain: bool) -> int:
     environments.ensure(home, "cpu")
     program = ["kernels", "explain"] if explain else ["gpu_tasks", "pin", "--build"]
     command = [str(environments.python(home, "cpu")), "-m", *program]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    with processes.terminable(), locks.exclusive(home.locks / "pin", "another `nightly pin`"):
+        return programs.carry_out(command)
 
 
 def _gpu_program(home: Home, arguments: list[str]) -> int:

@@ -79,6 +79,16 @@ def started(home: Home, name: str, arguments: list[str]) -> Iterator[Program]:
         program.end()
 
 
+def carry_out(command: list[str]) -> int:
+    """Exit status of a program that talks to the user itself; whatever ends this process ends it as well."""
+    sys.stdout.flush()
+    process = subprocess.Popen(command, cwd=ROOT, preexec_fn=die_with_parent(signal.SIGTERM))  # noqa: PLW1509
+    try:
+        return process.wait()
+    finally:
+        Program(command[-1], process).end()
+
+
 def environment(home: Home) -> dict[str, str]:
     """What a GPU program finds in its environment, whoever starts it."""
     ours = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # this checkout, not the one we may stand in

@@ -11,7 +11,7 @@ from gpu_tasks.devices.emulated.parser import parse
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_control, load_kernels, read_manifest
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
-from gpu_tasks.records import Regression, TaskError, write_text_atomically
+from gpu_tasks.records import Regression, TaskError
 from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads.registry import get_workload
 
@@ -21,23 +21,21 @@ WORKLOAD, SET = "qda", "original"
 MOST_TOLD = 10
 
 
-def build_kernels() -> None:
-    """Build, try what is new on the emulator, and only then put it in the place of the pinned kernels.
+def tried_kernels() -> dict[Path, str]:
+    """Build, and try what is new on the emulator: the files that have to change, with their text.
 
-    Raises ``Regression`` (``kernel_wrong``), with nothing written, for kernels that are wrong; what ``build`` raises,
-    and ``BadInput`` for text that the emulator does not take.
+    Raises ``Regression`` (``kernel_wrong``) for kernels that are wrong; what ``build`` raises, and ``BadInput`` for
+    text that the emulator does not take.
     """
     with tempfile.TemporaryDirectory(prefix="kernel-nightly-pin-") as scratch:
         manifest = build(ROOT, Path(scratch, "ptx"), "kernels")
         _try(manifest)
         folder = COMMITTED.parent
         built = {path.name: path.read_text(encoding="ascii") for path in sorted(manifest.parent.iterdir())}
-        changed = [name for name, text in built.items() if _text(folder / name) != text]
-        for name in changed:
-            write_text_atomically(built[name], folder / name)
-            progress(f"{folder / name}: written")
+    changed = {folder / name: text for name, text in built.items() if _text(folder / name) != text}
     if not changed:
         progress(f"{folder}: up to date")
+    return changed
 
 
 def _try(manifest: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gpu_tasks.programs import verify
+from gpu_tasks.programs import pin, pin_kernels, verify
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import FileMismatch, Outcome, VerifyRecord, read_record
 from gpu_tasks.sources import PINS, SourcesReport
@@ -120,6 +122,27 @@ def test_the_committed_text_is_what_the_sources_make(root: Path) -> None:
     result = run(root, "pin", "--build")
     assert result.returncode == 0, result.stderr
     assert path.read_bytes() == text
+
+
+def test_an_interruption_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The signal comes with the first file; the second one and the pins are written all the same."""
+    new = {tmp_path / name: name for name in ("a.ptx", "manifest.json")}
+    pinned = []
+
+    def write(text: str, path: Path) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        path.write_text(text, encoding="ascii")
+
+    monkeypatch.setattr(pin_kernels, "tried_kernels", lambda: new)
+    monkeypatch.setattr(pin, "write_text_atomically", write)
+    monkeypatch.setattr(pin, "write_pins", lambda _: pinned.append(sorted(p.name for p in tmp_path.iterdir())))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        status = main(["pin", "--build"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert status == Outcome.INFRASTRUCTURE_FAILURE.exit_code, "it says that it was interrupted"
+    assert pinned == [["a.ptx", "manifest.json"]]
 
 
 def test_verify_says_what_to_do(root: Path, tmp_path: Path) -> None:

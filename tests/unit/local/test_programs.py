@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpu_tasks.records import Outcome, Reason
-from local import environments, programs
+from local import cli, environments, programs
 from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import is_alive
@@ -101,6 +101,36 @@ def test_a_killed_launcher_takes_the_program_along(home: Home, tmp_path: Path, m
         assert _soon(noted.exists)
         launcher.kill()
         launcher.wait()
+        assert _soon(lambda: not is_alive(int(noted.read_text())))
+    finally:
+        launcher.kill()
+
+
+PINNING = """
+import sys
+from pathlib import Path
+from local import cli, environments
+from local.paths import Home
+environments.ensure = lambda *_: None
+environments.python = lambda home, name: Path(sys.argv[1])
+sys.exit(cli._pin(Home(Path(sys.argv[2])), explain=False))
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_pin_takes_along_what_would_write_the_pins(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
+) -> None:
+    noted = tmp_path / "pid"
+    path = interpreter(tmp_path, monkeypatch, f"echo $$ > {noted}.new; mv {noted}.new {noted}; exec sleep 60")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
+    launcher = subprocess.Popen([sys.executable, "-c", PINNING, str(path), str(home.folder)], env=environment)
+    try:
+        assert _soon(noted.exists)
+        with pytest.raises(LauncherError, match=r"another `nightly pin` is in progress already \(pid \d+\)"):
+            cli._pin(home, explain=False)
+        launcher.send_signal(sent)
+        launcher.wait(20)
         assert _soon(lambda: not is_alive(int(noted.read_text())))
     finally:
         launcher.kill()
