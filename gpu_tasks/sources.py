@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_tasks.records import FileMismatch, VerificationMismatch, write_text_atomically
+from gpu_tasks.records import BadInput, FileMismatch, VerificationMismatch, write_text_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = "gpu_tasks/SOURCES.sha256"
@@ -20,6 +21,8 @@ PIN_COMMAND = "./nightly pin"
 TRY_COMMAND = "./nightly try"
 MISSING = "missing"
 """What is found where a pinned file should be and is not."""
+
+UNREADABLE = "no file that can be read"
 
 _HOUSES = ("gpu_tasks", "kernels")
 _SUFFIXES = {".py", ".ptx", ".json", ".in", ".txt"}
@@ -63,13 +66,35 @@ def _is_source(name: str) -> bool:
 
 
 def hash_sources(root: Path) -> dict[str, str]:
-    """sha256 of every source file by path."""
-    return {path: hashlib.sha256((root / path).read_bytes()).hexdigest() for path in source_files(root)}
+    """sha256 of every source file by path; ``UNREADABLE`` of what is named as one and cannot be read."""
+    return {path: _digest(root / path) for path in source_files(root)}
+
+
+def _digest(path: Path) -> str:
+    """A pipe could keep us waiting, a link lead in a circle."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        pass
+    return UNREADABLE
+
+
+def pinnable(root: Path) -> dict[str, str]:
+    """sha256 of every source file by path; raises ``BadInput`` (``unpinnable_source``) for what no line can pin."""
+    hashes = hash_sources(root)
+    for path, digest in hashes.items():
+        if digest == UNREADABLE or not path.isprintable():
+            found = UNREADABLE if digest == UNREADABLE else "another name"
+            message = f"{path}: expected a file with a printable name, found {found}"
+            raise BadInput("unpinnable_source", message)
+    return hashes
 
 
 def write_pins(root: Path) -> int:
-    """Pin what is there now; returns the number of files."""
-    hashes = hash_sources(root)
+    """Pin what is there now; returns the number of files. Raises ``BadInput`` as ``pinnable`` does."""
+    hashes = pinnable(root)
     write_text_atomically("".join(f"{digest}  {path}\n" for path, digest in hashes.items()), root / PINS)
     return len(hashes)
 
@@ -84,11 +109,16 @@ def verify_sources(root: Path) -> SourcesReport:
         ) from None
     pinned, found = _parse(data), hash_sources(root)
     mismatches = [
-        FileMismatch(path, "sha256", pinned.get(path, "not pinned"), found.get(path, MISSING))
+        FileMismatch(_shown(path), "sha256", pinned.get(path, "not pinned"), found.get(path, MISSING))
         for path in sorted(pinned.keys() | found.keys())
         if pinned.get(path) != found.get(path)
     ]
-    return SourcesReport(hashlib.sha256(data).hexdigest(), found, mismatches)
+    files = {_shown(path): digest for path, digest in found.items() if digest != UNREADABLE}
+    return SourcesReport(hashlib.sha256(data).hexdigest(), files, mismatches)
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _parse(data: bytes) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import write_text_atomically
-from gpu_tasks.sources import PINS, ROOT, write_pins
+from gpu_tasks.sources import PINS, ROOT, pinnable, write_pins
 
 
 def run(arguments: Namespace) -> None:

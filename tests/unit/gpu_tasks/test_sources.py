@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from gpu_tasks.records import VerificationMismatch
+from gpu_tasks.records import BadInput, VerificationMismatch
 from gpu_tasks.sources import PINS, ROOT, source_files, verify_sources, write_pins
 
 
@@ -91,3 +92,31 @@ def test_no_pins(tree: Path) -> None:
     (tree / PINS).unlink()
     with pytest.raises(VerificationMismatch, match="expected a file of pins"):
         verify_sources(tree)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "circle", "device"])
+def test_what_is_no_file_is_a_difference_and_no_pin(tree: Path, kind: str) -> None:
+    """A pipe would keep whoever reads it waiting."""
+    write_pins(tree)
+    odd = tree / "gpu_tasks/odd.py"
+    if kind == "pipe":
+        os.mkfifo(odd)
+    else:
+        odd.symlink_to("odd.py" if kind == "circle" else "/dev/zero")
+    (found,) = verify_sources(tree).mismatches
+    assert (found.file, found.found) == ("gpu_tasks/odd.py", "no file that can be read")
+    before = (tree / PINS).read_bytes()
+    with pytest.raises(BadInput, match=r"gpu_tasks/odd\.py: expected a file with a printable name"):
+        write_pins(tree)
+    assert (tree / PINS).read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["a\nb.py", "\udcff.py"])
+def test_a_name_that_no_line_can_hold_is_a_difference_and_no_pin(tree: Path, name: str) -> None:
+    write_pins(tree)
+    (tree / "gpu_tasks" / name).write_text("", encoding="ascii")
+    (found,) = verify_sources(tree).mismatches
+    assert found.file.encode()
+    with pytest.raises(BadInput, match="found another name"):
+        write_pins(tree)
+    assert verify_sources(tree).mismatches == [found]
