@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -28,6 +29,8 @@ TIMEOUT_S = 60.0
 MOST_BYTES = 64 * 1024 * 1024
 """Of a file, the build's messages among them."""
 MOST_MEMORY_BYTES = 4 * 1024**3
+LEAST_FREE_BYTES = 1024 * 1024
+"""Several times what the kernels take."""
 LONGEST_COMPLAINT = 300
 _TAIL_BYTES = 64 * 1024
 
@@ -43,6 +46,7 @@ def build(checkout: Path, folder: Path, what: str) -> Path:
         raise InfrastructureFailure("pyptx_missing", message)
     status, told = _built([sys.executable, "-m", HOUSE, "build", "--folder", str(folder)], checkout, what)
     if status:
+        _check_space(what)
         lines = told.replace(f"{checkout}/", "").strip().splitlines()
         why = " ".join(lines[-1].split())[:LONGEST_COMPLAINT] if lines else f"exit status {status}"
         place = next((line.strip() for line in reversed(lines) if line.lstrip().startswith(f'File "{HOUSE}/')), "")
@@ -100,6 +104,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _check_space(what: str) -> None:
+    """A full disk is no fault of the sources, and what the build had to say of it may not be there either."""
+    place = tempfile.gettempdir()
+    if shutil.disk_usage(place).free < LEAST_FREE_BYTES:
+        message = f"{place}: expected space to build {what} in, found: No space left on device"
+        raise InfrastructureFailure("no_space", message)
 
 
 def _check_files(folder: Path, what: str) -> None:

@@ -5,6 +5,7 @@ A signal to end (SIGTERM, or Ctrl-C) ends a program like any failure: the record
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import traceback
@@ -16,6 +17,8 @@ from typing import Any
 
 from gpu_tasks.programs.console import complain
 from gpu_tasks.records import Outcome, Reason, TaskError, failure_record, to_json, write_record
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class Interrupted(BaseException):
@@ -74,6 +77,9 @@ def _classify(error: BaseException) -> tuple[Outcome, Reason]:
     if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
         message = f"numpy: expected it in {sys.executable}, found none; ./nightly task has a Python with it"
         return Outcome.INFRASTRUCTURE_FAILURE, Reason("numpy_missing", message)
+    if isinstance(error, OSError) and error.errno in _FULL:
+        message = f"{error.filename or 'a file'}: expected one that can be written, found: {error.strerror}"
+        return Outcome.INFRASTRUCTURE_FAILURE, Reason("no_space", message)
     traceback.print_exception(error, file=sys.stderr)
     line = " ".join(f"{type(error).__name__}: {error}".split())
     return Outcome.INFRASTRUCTURE_FAILURE, Reason("unexpected_error", line)

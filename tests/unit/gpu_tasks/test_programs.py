@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -224,6 +226,22 @@ def test_an_unexpected_error_is_an_infrastructure_failure(
     assert record.reason is not None
     assert (record.reason.code, record.reason.message) == ("unexpected_error", "ZeroDivisionError: two lines")
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_full_disk_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def fill(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(validate, "open_device", fill)
+    assert main(["validate", "--draw", "1", "--out", str(tmp_path / "v.json")]) == 5
+    record = read_record(tmp_path / "v.json", ValidationRecord)
+    assert record.reason is not None
+    assert record.reason.code == "no_space"
+    assert record.reason.message.endswith(os.strerror(number))
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_missing_package_still_leaves_a_record(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpu_tasks.candidates import building
-from gpu_tasks.records import BadInput
+from gpu_tasks.records import BadInput, InfrastructureFailure
 from tests.unit.gpu_tasks.candidates.checkouts import Checkout
 from tests.unit.gpu_tasks.candidates.conftest import Candidate
 from tests.unit.gpu_tasks.running import ROOT
@@ -99,6 +100,16 @@ def test_a_minute_of_cpu_is_the_limit_even_where_nobody_waits(sources: Path) -> 
     """The parent may be killed, and a loop would be there for ever."""
     text = "import resource\nsys.exit(str(resource.getrlimit(resource.RLIMIT_CPU)[0]))"
     assert built(sources, text).endswith("found: 60")
+
+
+def test_a_full_disk_is_no_fault_of_the_sources(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = shutil.disk_usage("/")._replace(free=building.LEAST_FREE_BYTES - 1)
+    monkeypatch.setattr(building.shutil, "disk_usage", lambda _: full)
+    assert built(sources, "") == "built"
+    shutil.rmtree(sources.parent / "built")
+    with pytest.raises(InfrastructureFailure, match="expected space to build mine in") as failed:
+        built(sources, "sys.exit(1)")
+    assert failed.value.code == "no_space"
 
 
 PARENT = """
