@@ -16,6 +16,7 @@ from gpu_tasks.sources import PINS, ROOT, pinnable, write_pins
 def run(arguments: Namespace) -> None:
     """Rewrite the pins; raises ``Regression``, with nothing written, for kernels that are wrong."""
     new: dict[Path, str] = {}
+    pinnable(ROOT)  # refused before anything is built or written
     if arguments.build:
         from gpu_tasks.programs.pin_kernels import tried_kernels  # needs numpy, which hashing does not
 

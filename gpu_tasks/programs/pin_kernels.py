@@ -8,6 +8,7 @@ from pathlib import Path
 from gpu_tasks.candidates.building import build
 from gpu_tasks.comparison.emulation import Wanted, emulate, wrongs
 from gpu_tasks.devices.emulated.parser import parse
+from gpu_tasks.devices.kernel_files import read_text
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_control, load_kernels, read_manifest
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
@@ -31,7 +32,7 @@ def tried_kernels() -> dict[Path, str]:
         manifest = build(ROOT, Path(scratch, "ptx"), "kernels")
         _try(manifest)
         folder = COMMITTED.parent
-        built = {path.name: path.read_text(encoding="ascii") for path in sorted(manifest.parent.iterdir())}
+        built = {path.name: read_text(path) for path in sorted(manifest.parent.iterdir())}
     changed = {folder / name: text for name, text in built.items() if _text(folder / name) != text}
     if not changed:
         progress(f"{folder}: up to date")

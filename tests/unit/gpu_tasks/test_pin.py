@@ -65,6 +65,29 @@ def test_a_right_kernel_is_built_and_pinned(root: Path) -> None:
     assert contents(root) == after
 
 
+def with_another_file(root: Path) -> None:
+    wrote = "atexit.register(lambda: (pathlib.Path(sys.argv[-1]) / 'more.ptx').write_bytes(b'\\xc3'))"
+    with (root / "kernels/fused.py").open("a", encoding="utf-8") as source:
+        source.write(f"\nimport atexit, pathlib, sys  # noqa\n{wrote}\n")
+
+
+def with_what_is_no_file(root: Path) -> None:
+    (root / "kernels/own.py").symlink_to("own.py")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"), [(with_another_file, "kernel_file_not_text"), (with_what_is_no_file, "unpinnable_source")]
+)
+def test_what_cannot_be_pinned_writes_nothing(root: Path, spoil: Callable[[Path], None], code: str) -> None:
+    change(root, "reordered")
+    spoil(root)
+    before = contents(root)
+    result = run(root, "pin", "--build")
+    assert (result.returncode, contents(root)) == (2, before), result.stderr
+    assert f"gpu_tasks pin: bad_input: {code}: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def unsynchronised(root: Path) -> None:
     change(root, "unsynchronised")
 
