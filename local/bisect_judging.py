@@ -39,12 +39,12 @@ def see(home: Home, search: Search, commit: str, held: Stack | None) -> Seen:
     is not the commit's.
     """
     try:
-        candidate = first_look.freeze(home, commit, variant=search.variant, against=search.against)
+        candidate = first_look.freeze(home, commit, variant=search.variant, against=search.against, quiet=True)
         known = next((step for step in search.steps if step.bundle == candidate.bundle), None)
         if known is not None:
             return Seen(known.value, known.told, candidate.bundle)
         request = runs.requested(home, _params(search, candidate), COMPARISON)
-        record = first_look.look(home, candidate, payload=request.payload, draws=request.draws)
+        record = first_look.look(home, candidate, payload=request.payload, draws=request.draws, quiet=True)
     except LauncherError as error:
         if error.outcome is Outcome.BAD_INPUT:
             return Seen(None, str(error), None)
@@ -95,7 +95,9 @@ def _agreement(record: ComparisonRecord, told: Told, bundle: str | None) -> Seen
     agreed = sum(validation.agreed or 0 for validation in seen)
     worse = line.verdict == "regressed"
     count = f"{agreed} of {total} predictions agree"
-    return Seen(float(worse), f"{count}: {line.reason}" if worse else count, bundle)
+    if not worse:
+        return Seen(0.0, count, bundle)
+    return Seen(1.0, f"{count}: {line.reason}" if total else line.reason, bundle)  # a race stops it before any counts
 
 
 def _modelled(record: ComparisonRecord, bundle: str | None) -> Seen:

@@ -46,7 +46,7 @@ def told(record: ComparisonRecord, validations: Sequence[ValidationRecord] = ())
     )
 
 
-def freeze(home: Home, spec: str, *, variant: str | None, against: str | None) -> CandidateRecord:
+def freeze(home: Home, spec: str, *, variant: str | None, against: str | None, quiet: bool = False) -> CandidateRecord:
     """Both kernels as bundles, which nothing changes any more.
 
     Raises ``LauncherError`` of the class and with the reason that the program gives: there is no such kernel, it does
@@ -56,14 +56,16 @@ def freeze(home: Home, spec: str, *, variant: str | None, against: str | None) -
     options = {"--variant": variant, "--against": against and in_repository(against)}
     arguments = [f"--spec={in_repository(spec)}", f"--candidates={home.candidates}"]
     arguments += [f"{name}={value}" for name, value in options.items() if value is not None]
-    with started(home, "candidate", arguments) as program:
+    with started(home, "candidate", arguments, quiet=quiet) as program:
         record = program.record(CandidateRecord)
     if record.outcome is not Outcome.OK:
         raise _refused(spec, record.outcome, record.reason.message if record.reason else record.outcome.value)
     return record
 
 
-def look(home: Home, candidate: CandidateRecord, *, payload: str, draws: Sequence[int]) -> ComparisonRecord:
+def look(
+    home: Home, candidate: CandidateRecord, *, payload: str, draws: Sequence[int], quiet: bool = False
+) -> ComparisonRecord:
     """The candidate beside the pinned kernel on the emulator: all checks, all of ``draws``.
 
     What is found is in the record, and its outcome is then a regression. Raises ``LauncherError`` where the comparison
@@ -76,7 +78,7 @@ def look(home: Home, candidate: CandidateRecord, *, payload: str, draws: Sequenc
         f"--payload={payload}",
         f"--draws={','.join(map(str, draws))}",
     ]
-    with started(home, "compare", arguments) as program:
+    with started(home, "compare", arguments, quiet=quiet) as program:
         record = program.record(ComparisonRecord)
     if record.outcome not in (Outcome.OK, Outcome.REGRESSION):
         raise _refused(candidate.spec, record.outcome, record.reason.message if record.reason else record.outcome.value)

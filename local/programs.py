@@ -9,9 +9,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from gpu_tasks.records import BadInput, Outcome, record_from_bytes
 from local import environments
@@ -20,6 +21,8 @@ from local.paths import ROOT, Home
 from local.processes import die_with_parent
 
 T = TypeVar("T")
+ANSWERS = {outcome.exit_code for outcome in (Outcome.OK, Outcome.REGRESSION, Outcome.BAD_INPUT)}
+"""Ends of a program whose record says everything."""
 GRACE_S = 10
 """Longer than a program needs to end what it started, and to write that it was interrupted."""
 
@@ -27,9 +30,10 @@ GRACE_S = 10
 class Program:
     """A GPU program that has been started; ``record`` waits for it."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], unheard: IO[bytes] | None = None) -> None:
         self.name = name
         self._process = process
+        self._unheard = unheard
 
     def record(self, cls: type[T]) -> T:
         """Wait for its end and read what it wrote, on success as on failure.
@@ -38,6 +42,9 @@ class Program:
         """
         written, _ = self._process.communicate()
         status = self._process.returncode
+        if self._unheard and not (written and status in ANSWERS):
+            self._unheard.seek(0)
+            sys.stderr.write(self._unheard.read().decode("utf-8", "replace"))
         try:
             return record_from_bytes(written, cls, self.name)
         except BadInput as error:
@@ -60,23 +67,30 @@ class Program:
 
 
 @contextmanager
-def started(home: Home, name: str, arguments: list[str]) -> Iterator[Program]:
-    """A program of ``gpu_tasks`` while it runs; whatever ends this block or this process ends it as well."""
+def started(home: Home, name: str, arguments: list[str], *, quiet: bool = False) -> Iterator[Program]:
+    """A program of ``gpu_tasks`` while it runs; whatever ends this block or this process ends it as well.
+
+    Of a ``quiet`` one the progress is told only where it came to no answer.
+    """
     interpreter = environments.python(home, environments.of_gpu_tasks())
     sys.stderr.flush()
+    unheard = tempfile.TemporaryFile() if quiet else None  # noqa: SIM115 - as long as the program, and closed below
     process = subprocess.Popen(
         [str(interpreter), "-m", "gpu_tasks", name, *arguments],
         cwd=ROOT,
         env=environment(home),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
+        stderr=unheard,
         preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509 - no threads here
     )
-    program = Program(name, process)
+    program = Program(name, process, unheard)
     try:
         yield program
     finally:
         program.end()
+        if unheard:
+            unheard.close()
 
 
 def carry_out(command: list[str]) -> int:

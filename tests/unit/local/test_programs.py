@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,25 @@ def test_the_record_comes_back_on_failure_as_on_success(
     interpreter(tmp_path, monkeypatch, script)
     with started(home, "probe", ["--x=1"]) as program:
         assert program.record(Reason) == Reason("odd", "so")
+
+
+@pytest.mark.parametrize(
+    "ending", [(0, True, False), (1, True, False), (2, True, False), (2, False, True), (5, True, True)]
+)
+def test_what_a_quiet_program_says_is_told_where_its_record_does_not_say_all(
+    home: Home,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    ending: tuple[int, bool, bool],
+) -> None:
+    status, record, heard = ending
+    written = """echo '{"code": "odd", "message": "so"}';""" if record else ""
+    for quiet in (True, False):
+        interpreter(tmp_path, monkeypatch, f"echo Traceback >&2; {written} exit {status}")
+        with started(home, "probe", [], quiet=quiet) as program, suppress(LauncherError):
+            program.record(Reason)
+        assert ("Traceback" in capfd.readouterr().err) == (heard or not quiet)
 
 
 @pytest.mark.parametrize(
