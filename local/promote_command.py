@@ -83,7 +83,8 @@ def _lineage(engine: Engine, baseline_id: int, found: Promotable) -> list[str]:
     with engine.connect() as connection:
         now, before = baseline_by_id(connection, baseline_id), replaced_by(connection, baseline_id)
     words = ", ".join(f"{name} {found.words[check]}" for name, check in COMPARED.items() if check in found.words)
-    came = f" (commit {found.commit[:12]})" if found.commit else ""
+    changed = ", modified" if found.modified else ""  # an edit on top of the commit is not what the commit has
+    came = f" (commit {found.commit[:12]}{changed})" if found.commit else ""
     lines = [f"kernel:    {_kernel(before) if before else 'none'} -> {_kernel(now)}{came}"]
     if words:
         against = f"{found.pinned_variant} {str(found.pinned_ptx_sha256)[:12]}"

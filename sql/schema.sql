@@ -1443,6 +1443,7 @@ CREATE VIEW kernel_lineage AS
     run.candidate AS promoted,
     (run.candidate_origin ->> 'spec'::text) AS spec,
     (run.candidate_origin ->> 'commit'::text) AS commit,
+    ((run.candidate_origin ->> 'modified'::text))::boolean AS modified,
     run.pinned_variant,
     run.pinned_ptx_sha256,
     COALESCE((predictions.details ->> 'word'::text), predictions.verdict) AS predictions_word,
@@ -1531,6 +1532,8 @@ COMMENT ON COLUMN kernel_lineage.promoted IS 'Whether the accepted run tried a k
 COMMENT ON COLUMN kernel_lineage.spec IS 'Of a candidate: what was tried, as it was asked for';
 
 COMMENT ON COLUMN kernel_lineage.commit IS 'Of a candidate: its commit';
+
+COMMENT ON COLUMN kernel_lineage.modified IS 'Whether the working tree differed from that commit: the kernel is then not its';
 
 COMMENT ON COLUMN kernel_lineage.pinned_variant IS 'Of a candidate: variant of the kernels that it was held against';
 

@@ -19,6 +19,7 @@ SELECT
     run.candidate AS promoted,
     run.candidate_origin ->> 'spec' AS spec,
     run.candidate_origin ->> 'commit' AS commit,
+    (run.candidate_origin ->> 'modified')::boolean AS modified,
     run.pinned_variant,
     run.pinned_ptx_sha256,
     COALESCE(predictions.details ->> 'word', predictions.verdict) AS predictions_word,
@@ -82,6 +83,7 @@ COMMENT ON COLUMN kernel_lineage.reason IS 'Why it was accepted';
 COMMENT ON COLUMN kernel_lineage.promoted IS 'Whether the accepted run tried a kernel; else it was a night, or an imported record';
 COMMENT ON COLUMN kernel_lineage.spec IS 'Of a candidate: what was tried, as it was asked for';
 COMMENT ON COLUMN kernel_lineage.commit IS 'Of a candidate: its commit';
+COMMENT ON COLUMN kernel_lineage.modified IS 'Whether the working tree differed from that commit: the kernel is then not its';
 COMMENT ON COLUMN kernel_lineage.pinned_variant IS 'Of a candidate: variant of the kernels that it was held against';
 COMMENT ON COLUMN kernel_lineage.pinned_ptx_sha256 IS 'Of a candidate: sha256 of the PTX that it was held against';
 COMMENT ON COLUMN kernel_lineage.predictions_word IS 'Of a candidate: better, worse, same, inconclusive, invalid or unavailable than that; NULL: not compared';

@@ -43,6 +43,7 @@ class Promotable:
     pinned_ptx_sha256: str | None
     spec: str | None
     commit: str | None
+    modified: bool | None
     words: dict[str, str]
     worse: tuple[str, ...]
     for_time: bool
@@ -87,6 +88,7 @@ def promotable(connection: Connection, run_id: str, *, although_worse: bool = Fa
         pinned_ptx_sha256=run.pinned_ptx_sha256,
         spec=origin.get("spec"),
         commit=origin.get("commit"),
+        modified=origin.get("modified"),
         words={c.check_name: c.details.get("word", c.verdict) for c in checks if c.check_name.startswith(COMPARED)},
         worse=tuple(check.check_name for check in worse),
         for_time=run.rounds_valid > 0,

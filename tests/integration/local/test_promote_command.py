@@ -81,7 +81,7 @@ def test_a_pinned_candidate_takes_the_place_of_the_kernel_before(nightly: Run, h
     assert told[0] == f"accepted: run {run_id} (promoted__1, 2026-11-30), by ben: a tenth less"
     assert "energy 0.6 -> 0.54 mJ (-10.00 %)" in told
     old, new = f"original {KERNEL.ptx_sha256[:12]}", f"original {TRIED.ptx_sha256[:12]}"
-    assert f"kernel: {old} -> {new} (commit {COMMIT[:12]})" in told
+    assert f"kernel: {old} -> {new} (commit {COMMIT[:12]}, modified)" in told
     assert f"side by side with {old}: predictions same, time same, energy better" in told
     assert current(home, "promoted") == [{"run_id": run_id, "accepted_by": "ben"}]
     lineage = (
@@ -92,6 +92,20 @@ def test_a_pinned_candidate_takes_the_place_of_the_kernel_before(nightly: Run, h
         "kernel_ptx_sha256": TRIED.ptx_sha256,
         "reason": "a tenth less",
     }
+
+
+@pytest.mark.parametrize(("modified", "told"), [(True, ", modified)"), (False, ")")])
+def test_an_edit_on_top_of_a_commit_is_not_called_that_commit(
+    nightly: Run, home: Home, pinned: Pin, modified: bool, told: str
+) -> None:
+    name = f"edited-{modified}".lower()
+    tried(home, candidate_run(name, device=board(name), of={"modified": modified}))
+    pinned(TRIED)
+    status, output, errors = nightly("promote", name, "--reason", "r")
+    assert status == 0, errors
+    assert f"(commit {COMMIT[:12]}{told}" in output
+    lineage = query(home, f"SELECT commit, modified FROM kernel_lineage WHERE device_uuid = 'GPU-{name}'")
+    assert lineage == [{"commit": COMMIT, "modified": modified}]
 
 
 def test_nights_must_run_the_kernel_by_then(nightly: Run, home: Home, pinned: Pin) -> None:
