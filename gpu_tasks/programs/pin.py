@@ -31,8 +31,13 @@ def run(arguments: Namespace) -> None:
 @contextmanager
 def _whole() -> Iterator[None]:
     """Whoever ends the program gets all of what is written here or nothing: text, manifest and pins are one."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    came: list[int] = []  # a mask would not do: numpy has threads, and a signal that one of them takes is ours as well
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in signals}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for number in came[:1]:
+            signal.raise_signal(number)
