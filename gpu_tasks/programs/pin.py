@@ -39,5 +39,5 @@ def _whole() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        for first in came[:1]:
+            signal.raise_signal(first)
