@@ -68,7 +68,7 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     if not newest:
         raise Usage(f"--good {arguments.good} --bad {arguments.bad}: expected a change of kernels/ between, found none")
     # The variant that differs between the ends is the one that is looked for in the commits between.
-    frozen = first_look.freeze(home, newest, variant=arguments.variant, against=good)
+    frozen = first_look.freeze(home, newest, variant=arguments.variant, against=good, quiet=True)
     search = Search(
         kind=bisect_state.KIND,
         root=str(ROOT),
@@ -101,7 +101,7 @@ def _resumed(home: Home, arguments: argparse.Namespace) -> Search:
 
 def _check_kernel(home: Home, search: Search) -> None:
     """What all commits are held against, made again where its bundle is gone; otherwise each would be left out."""
-    frozen = first_look.freeze(home, search.bad, variant=search.variant, against=search.good)
+    frozen = first_look.freeze(home, search.bad, variant=search.variant, against=search.good, quiet=True)
     if frozen.against_bundle != search.against:
         raise Usage(
             f"bisect --continue: expected {search.against} of the good commit {search.good[:12]}, found that its "
@@ -183,7 +183,8 @@ def _kept_as_over(home: Home, search: Search) -> Search:
 
 def _say_progress(search: Search) -> None:
     left = len(_left(search))
-    said(f"{left} commits left, about {math.ceil(math.log2(max(left, 2)))} steps")
+    steps = math.ceil(math.log2(max(left, 2)))
+    said(f"{left} commits left, about {steps} step{'s' * (steps != 1)}")
 
 
 def _found(search: Search) -> list[str]:

@@ -8,7 +8,9 @@ from gpu_tasks.records import Outcome
 from local import history, runs
 from local.errors import Usage, told_in_one_line
 from local.paths import Home
+from local.people import said
 from local.stack import Stack, hold
+from local.try_command import ASKED
 
 
 def command_changed(home: Home, arguments: argparse.Namespace) -> int:
@@ -26,5 +28,7 @@ def command_changed(home: Home, arguments: argparse.Namespace) -> int:
         for dag_id in (runs.CHANGED, runs.COMPARISON.dag_id):
             runs.make_available(client, dag_id)
         event = client.asset_event(runs.CHANGED, extra)
-    print(f"{runs.CHANGED}: event {event}, {arguments.ref} ({commit[:12]})")
+    held_against = f"{arguments.against} ({against[:12]})" if against else "the pinned kernels"
+    print(f"{runs.CHANGED}: event {event}, {arguments.ref} ({commit[:12]}) against {held_against}")
+    said(f'query:   ./nightly sql "{ASKED}"')
     return Outcome.OK.exit_code

@@ -67,7 +67,7 @@ def kernels(repository: tuple[Repository, list[str]], monkeypatch: pytest.Monkey
     found = Kernels(commits)
     kernel = KernelIdentity("class_blocks", "ab" * 32, 1, [])
 
-    def freeze(_home: Home, spec: str, *, variant: str | None, against: str | None) -> CandidateRecord:
+    def freeze(_home: Home, spec: str, *, variant: str | None, against: str | None, quiet: bool) -> CandidateRecord:
         common = ("candidate", "2026-12-01T00:00:00Z", Outcome.OK, None, "qda")
         return CandidateRecord(
             *common, spec, "ref", spec, False, "candidate-b", kernel, kernel, "candidate-g", False, []
@@ -282,9 +282,9 @@ def test_what_all_commits_are_held_against_is_made_again(
     with pytest.raises(KeyboardInterrupt):
         bisect_command.command_bisect(home, begin)
 
-    def freeze(home: Home, spec: str, *, variant: str | None, against: str | None) -> CandidateRecord:
+    def freeze(home: Home, spec: str, *, variant: str | None, against: str | None, quiet: bool) -> CandidateRecord:
         asked.append(against)
-        return frozen(home, spec, variant=variant, against=against)
+        return frozen(home, spec, variant=variant, against=against, quiet=quiet)
 
     monkeypatch.setattr(first_look, "freeze", freeze)
     assert bisect_command.command_bisect(home, arguments(resume=True)) == 0
