@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gpu_tasks.comparison.moved import CODE, moved_fault
 from gpu_tasks.comparison.parallel import in_parallel
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.emulated.critical_path import run_modelled_draw
@@ -28,13 +29,19 @@ class Emulated:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Kernels, what to call them, the draws to run, whether races are looked for and static figures made."""
+    """Kernels, what to call them, the draws to run, and what to look for besides: races, static figures, arithmetic.
+
+    ``moved``: the first draw has to come out right where it is moved as well. What ``beside``, other kernels, gets
+    wrong there too is no fault of these.
+    """
 
     name: str
     kernels: Kernels
     draws: Sequence[int]
     races: bool = True
     static: bool = True
+    moved: bool = True
+    beside: Kernels | None = None
 
 
 def emulate(
@@ -54,7 +61,12 @@ def emulate(
         k, draw = job
         if draw is None:
             return k, _static_figures(devices[k], wanted[k].kernels)
-        return k, validated(devices[k], workload, payload, chosen[draw], cpu_fingerprint("emulated").uuid)
+        uuid = cpu_fingerprint("emulated").uuid
+        record = validated(devices[k], workload, payload, chosen[draw], uuid)
+        if record.outcome is not Outcome.OK or not wanted[k].moved or draw != wanted[k].draws[0]:
+            return k, record
+        worse = _worse_arithmetic(devices[k], workload, chosen[draw], wanted[k].beside)
+        return k, finding(workload, payload, draw, uuid, worse) if worse else record
 
     results = in_parallel(work, jobs, enough=lambda result: _is_finding(result[1]), processes=processes)
     found = []
@@ -105,6 +117,19 @@ def finding(workload: Workload, payload: Payload, number: int, device_uuid: str,
         intermediate_floats_equal_reference_bitwise=None,
         duration_s=None,
     )
+
+
+def _worse_arithmetic(
+    device: EmulatedQda, workload: Workload, chosen: ChosenDraw, beside: Kernels | None
+) -> BadInput | None:
+    """Why the kernels' arithmetic does not do, where that of ``beside`` does."""
+    fault = moved_fault(device, workload, chosen.draw)
+    if fault is None:
+        return None
+    if beside and moved_fault(EmulatedQda(workload, beside, check_races=False), workload, chosen.draw):
+        return None
+    text = "right as it is, wrong where every feature is moved by a constant, which changes nothing but rounding"
+    return BadInput(CODE, f"{text}: {fault}")
 
 
 def first_wrong(validations: Sequence[ValidationRecord]) -> Reason | None:

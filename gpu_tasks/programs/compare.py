@@ -104,12 +104,15 @@ class _Compared:
         candidate, pinned = self._kernels
         progress(f"emulator: {_counted(self._draws)} with all checks")
         here = self._draws if self._kind == "emulated" else []
-        wanted = [Wanted("candidate", candidate, self._draws), Wanted("pinned", pinned, here, races=False)]
+        wanted = [
+            Wanted("candidate", candidate, self._draws, beside=pinned),
+            Wanted("pinned", pinned, here, races=False, moved=False),
+        ]
         own, other = emulate(self._workload, self._payload, wanted)
         _tell("emulator, candidate", own.validations)
         parted = [record.draw for record in own.validations if record.mismatches]
         if parted and not other.validations:
-            again = [Wanted("pinned", pinned, parted, races=False, static=False)]
+            again = [Wanted("pinned", pinned, parted, races=False, static=False, moved=False)]
             (seen,) = emulate(self._workload, self._payload, again)
             other = dataclasses.replace(other, validations=seen.validations)
         return own, other

@@ -66,5 +66,11 @@ class Workload(DrawnWorkload, Protocol):
     def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> npt.NDArray[np.float64]:
         """(m, class_count) scores of the reference in float64, of which ``predict`` takes the first highest."""
 
+    def moved_inputs(self, x: Float32Array, q: Float32Array) -> tuple[Float32Array, Float32Array]:
+        """Training samples and queries of the same problem where float32 has less room: a test of kernels' arithmetic.
+
+        Up to the rounding of the inputs themselves, which the reference sees as well, the exact answer is the same.
+        """
+
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Named intermediate values of the reference, rounded to float32, to compare a device's with."""

@@ -103,7 +103,7 @@ def test_a_merge_is_measured_by_the_hook_and_down_waits_for_it(installation: Ins
     hook.write_text(text.replace("changed HEAD", "changed HEAD --device emulated"))
     hook.chmod(0o755)
     git(checkout, "checkout", "--quiet", "-b", "tile", "HEAD")
-    git(checkout, "apply", str(CHANGES / "raw_moments.patch"))
+    git(checkout, "apply", str(CHANGES / "swapped.patch"))
     with (checkout / "kernels/ptx/fused.ptx").open("a") as ptx:
         ptx.write("// what the hook looks at\n")
     git(checkout, "commit", "--quiet", "--all", "--message", "no centre")
@@ -129,7 +129,7 @@ def test_a_merge_is_measured_by_the_hook_and_down_waits_for_it(installation: Ins
 
 
 def test_a_killed_try_takes_its_run_along_and_leaves_the_stack(installation: Installation, checkout: Path) -> None:
-    git(checkout, "apply", str(CHANGES / "raw_moments.patch"))
+    git(checkout, "apply", str(CHANGES / "swapped.patch"))
     tried = installation.start("try", SOURCE, *SIMULATED)
     run_id = follow_until(tried, "run try__").removeprefix("run ")
     tried.send_signal(signal.SIGKILL)
@@ -150,7 +150,7 @@ def test_a_killed_try_takes_its_run_along_and_leaves_the_stack(installation: Ins
 
 
 def test_a_queued_trial_returns_at_once(installation: Installation, checkout: Path) -> None:
-    git(checkout, "apply", str(CHANGES / "raw_moments.patch"))
+    git(checkout, "apply", str(CHANGES / "swapped.patch"))
     queued = installation.nightly("try", SOURCE, *SIMULATED, "--queue", "--note", "no hurry")
     assert queued.returncode == 0, queued.stderr
     run_id = queued.stdout.strip()

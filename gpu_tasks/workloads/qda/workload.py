@@ -14,6 +14,10 @@ from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
 from gpu_tasks.workloads.qda.classifier import Float64Array, scores, train
 from gpu_tasks.workloads.qda.original import ORIGINAL
 
+MOVED_BY = np.float32(8)
+"""Some thirty standard deviations of a feature: kernels that centre get a draw right at eight times as much, raw
+moments in float32 lose a class at a quarter of it."""
+
 
 class Qda:
     """Quadratic discriminant analysis trained from scratch; see ``gpu_tasks.workloads.base.Workload``."""
@@ -44,6 +48,10 @@ class Qda:
         """(m, 10) float64 scores."""
         check_arrays(x, labels, q)
         return scores(train(x, labels), q)
+
+    def moved_inputs(self, x: Float32Array, q: Float32Array) -> tuple[Float32Array, Float32Array]:
+        """Every feature ``MOVED_BY`` larger: a discriminant does not change, second moments about zero do."""
+        return x + MOVED_BY, q + MOVED_BY
 
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""

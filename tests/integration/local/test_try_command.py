@@ -79,9 +79,18 @@ def test_a_barrier_that_is_gone_is_a_race_with_its_two_lines(scratch: Scratch) -
     assert last_line(tried)["verdict"] == "regression"
 
 
-def test_rounding_that_changes_no_frozen_prediction_is_the_same(scratch: Scratch) -> None:
-    """Whether it would be right elsewhere is for the tests of numerics, which see the scores."""
+def test_arithmetic_that_gets_every_draw_right_by_chance_is_worse(scratch: Scratch) -> None:
+    """On raw moments all frozen predictions come out; moved by a constant, the same problem does not."""
     scratch.change("raw_moments")
+    tried = scratch.nightly("try", SOURCE, "--json")
+    assert tried.returncode == 1, tried.stderr
+    found = last_line(tried)["comparison"]["compare_predictions"]
+    assert (found["word"], found["differing_total"]) == ("worse", 0)
+    assert "right as it is, wrong where every feature is moved by a constant" in found["reason"]
+
+
+def test_another_order_of_the_same_instructions_is_the_same(scratch: Scratch) -> None:
+    scratch.change("swapped")
     tried = scratch.nightly("try", SOURCE, "--json")
     assert tried.returncode == 0, tried.stderr
     assert last_line(tried)["comparison"]["compare_predictions"]["word"] == "same"

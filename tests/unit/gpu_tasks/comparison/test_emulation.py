@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from gpu_tasks.comparison.emulation import Wanted, emulate, first_wrong
+from gpu_tasks.comparison.moved import moved_fault
+from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.records import BadInput, Outcome, StaticFigures, ValidationRecord
@@ -106,6 +110,46 @@ def test_a_kernel_that_calls_good_draws_bad_is_wrong(qda: Workload, payload: Pay
     assert (record.outcome, record.agreed) == (Outcome.REGRESSION, None)
     assert record.reason is not None
     assert record.reason.code == "bad_label"
+
+
+def without_centre(kernels: Kernels) -> Kernels:
+    """The variant ``record`` on raw moments: every subtraction of the centre becomes a copy."""
+    stats, score = kernels.texts
+    subtraction = re.compile(r"sub\.rn\.f32 (%f\d+), (%f\d+), %f\d+;")
+    copy = r"mov.f32 \1, \2;"
+    # Of the query the first nine; the nine after them take the mean of the class away.
+    return dataclasses.replace(kernels, texts=[subtraction.sub(copy, stats), subtraction.sub(copy, score, count=9)])
+
+
+def test_arithmetic_that_the_draws_are_too_easy_for_is_found_where_they_are_moved(
+    qda: Workload, payload: Payload
+) -> None:
+    record = load_kernels(COMMITTED, "record")
+    raw = without_centre(record)
+    easy, hard = (Wanted("candidate", raw, [2, 0], static=False, moved=moved) for moved in (False, True))
+    (own,) = emulate(qda, payload, [easy])
+    assert [one.agreed for one in own.validations] == [1000, 1000]
+    (own,) = emulate(qda, payload, [hard])
+    said = first_wrong(own.validations)
+    assert said is not None
+    assert (said.code, said.message.partition(",")[0]) == ("arithmetic_worse", "draw 2: right as it is")
+    (own,) = emulate(qda, payload, [dataclasses.replace(hard, beside=record)])
+    assert first_wrong(own.validations) == said
+
+
+def test_what_the_kernel_beside_does_not_stand_either_is_no_fault(qda: Workload, payload: Payload) -> None:
+    raw = without_centre(load_kernels(COMMITTED, "record"))
+    (own,) = emulate(qda, payload, [Wanted("candidate", raw, [0], static=False, beside=raw)])
+    assert first_wrong(own.validations) is None
+
+
+@pytest.mark.parametrize("variant", ["class_blocks", "record", "fused"])
+def test_the_pinned_kernels_stand_eight_times_as_much(qda: Workload, payload: Payload, variant: str) -> None:
+    device = EmulatedQda(qda, load_kernels(COMMITTED, variant), check_races=False)
+    draw = payload.load(0)
+    assert moved_fault(device, qda, draw) is None
+    moved = dataclasses.replace(draw, x=draw.x + np.float32(56), q=draw.q + np.float32(56))
+    assert moved_fault(device, qda, moved) is None
 
 
 def test_kernels_that_cannot_be_launched_are_refused(qda: Workload, payload: Payload) -> None:
