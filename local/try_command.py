@@ -123,7 +123,8 @@ def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Tol
     said(f'query:   ./nightly sql "{ASKED}"')
     said(ended.logs())
     if status == Outcome.OK.exit_code and not arguments.aa:
-        said(f"accept:  ./nightly pin; ./nightly promote {ended.dag_run_id} --reason TEXT")
+        promote = f"./nightly pin; ./nightly promote {ended.dag_run_id} --reason TEXT"
+        said(f"accept:  {'once it is tried with --rounds 14' if arguments.rounds == 0 else promote}")
     return ended.exit_code()
 
 

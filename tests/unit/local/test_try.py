@@ -70,6 +70,23 @@ def test_what_the_comparison_says_the_first_look_does_not_say_before(
     assert capsys.readouterr().err.count("a table") == 1
 
 
+@pytest.mark.parametrize(("rounds", "told"), [("14", "./nightly promote try__1"), ("0", "tried with --rounds 14")])
+def test_a_run_that_promote_would_refuse_for_its_rounds_is_not_offered_to_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], rounds: str, told: str
+) -> None:
+    table = Told({"compare_predictions": CheckLine("ok", "why")}, {"compare_predictions": {}}, "a table")
+    monkeypatch.setattr(first_look, "freeze", lambda *_, **__: TRIED)
+    monkeypatch.setattr(first_look, "look", lambda *_, **__: None)
+    monkeypatch.setattr(first_look, "told", lambda _: table)
+    monkeypatch.setattr(try_command, "_device", lambda *_: "simulated")
+    monkeypatch.setattr(try_command, "hold", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(try_command, "compare", lambda *_: (ENDED, table))
+    arguments = build_parser().parse_args(["try", "fused", "--rounds", rounds])
+    assert try_command.command_try(Home(tmp_path), arguments) == 0
+    (accept,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("accept:"))
+    assert told in accept
+
+
 CHECK = CheckLine("ok", "11000 of 11000 predictions")
 ENDED = Conclusion(
     "try__1",
