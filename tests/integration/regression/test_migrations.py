@@ -151,6 +151,17 @@ def test_nothing_is_left_at_the_base_and_all_comes_again(roles: Database) -> Non
     fill(roles)
 
 
+def test_a_view_that_has_a_column_between_others_since_takes_the_place_of_the_one_before(roles: Database) -> None:
+    """Without a migration: PostgreSQL replaces a view only by one with the same columns, and more at its end."""
+    migrate.upgrade(roles.owner)
+    newest = schema(roles)
+    with roles.owner.begin() as connection:
+        connection.execute(text("DROP VIEW kernel_lineage"))
+        connection.execute(text("CREATE VIEW kernel_lineage AS SELECT run_id AS workload, dag_run_id AS gone FROM run"))
+    migrate.upgrade(roles.owner)
+    assert schema(roles) == newest
+
+
 def test_an_installation_of_the_first_night_comes_along_with_its_data(roles: Database) -> None:
     migrate.upgrade(roles.owner)
     store(roles, run_record("base"), run_record("tonight"))
