@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpu_tasks.devices.base import Device
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.payload.npz import array_bytes
-from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ValidationRecord, utc_now
+from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ReferenceState, ValidationRecord, utc_now
 from gpu_tasks.workloads.base import Workload
 
 REPLAYS = 3
@@ -24,6 +24,8 @@ class Execution:
 
     predictions: npt.NDArray[np.int32]
     replays_equal_eager: list[bool]
+    state_hashes: dict[str, str] | None
+    replay_states_equal: list[bool]
     floats_equal_reference: bool | None
 
 
@@ -49,7 +51,9 @@ def validate_draw(device: Device, workload: Workload, payload: Payload, chosen: 
     number, draw, entry = chosen.number, chosen.draw, payload.manifest.draw(chosen.number)
     execution = execute(device, workload, draw, chosen.captured_on)
     mismatches = _mismatches(draw, execution.predictions)
-    reason = _reason(number, workload.query_samples, mismatches, execution.replays_equal_eager)
+    frozen = number if payload.name in workload.pinned_sets else None
+    reference = workload.reference_state(draw.x, draw.labels, draw.q, frozen)
+    reason = _reason(number, workload.query_samples, mismatches, execution, reference)
     return ValidationRecord(
         kind="validation",
         created_at=utc_now(),
@@ -72,6 +76,9 @@ def validate_draw(device: Device, workload: Workload, payload: Payload, chosen: 
         captured_graph_reused_across_changed_inputs=chosen.captured != number,
         intermediate_floats_equal_reference_bitwise=execution.floats_equal_reference,
         duration_s=time.monotonic() - started,
+        state_hashes=execution.state_hashes,
+        replay_states_equal=execution.replay_states_equal,
+        reference_state=reference,
     )
 
 
@@ -82,14 +89,16 @@ def execute(device: Device, workload: Workload, draw: Draw, captured_on: Draw) -
     device.load(draw.x, draw.labels, draw.q)
     device.poison_scratch()
     device.eager()
-    eager = device.predictions()
+    eager, state = device.predictions(), device.state_hashes()
     floats_equal = _floats_equal_reference(device, workload, draw)
-    replays = []
+    replays, states = [], []
     for _ in range(REPLAYS):
         device.poison_scratch()
         device.replay()
         replays.append(bool(np.array_equal(device.predictions(), eager)))
-    return Execution(eager, replays, floats_equal)
+        if state is not None:
+            states.append(device.state_hashes() == state)
+    return Execution(eager, replays, state, states, floats_equal)
 
 
 def _floats_equal_reference(device: Device, workload: Workload, draw: Draw) -> bool | None:
@@ -107,7 +116,13 @@ def _mismatches(draw: Draw, predictions: npt.NDArray[np.int32]) -> list[Predicti
     ]
 
 
-def _reason(draw: int, total: int, mismatches: list[PredictionMismatch], replays: list[bool]) -> Reason | None:
+def _reason(
+    draw: int,
+    total: int,
+    mismatches: list[PredictionMismatch],
+    execution: Execution,
+    reference: ReferenceState | None,
+) -> Reason | None:
     if mismatches:
         first = mismatches[0]
         return Reason(
@@ -115,8 +130,15 @@ def _reason(draw: int, total: int, mismatches: list[PredictionMismatch], replays
             f"draw {draw}: {len(mismatches)} of {total} predictions disagree, the first at index {first.index}: "
             f"expected {first.expected}, found {first.found}",
         )
+    replays, states = execution.replays_equal_eager, execution.replay_states_equal
     if not all(replays):
         return Reason(
             "replay_differs", f"draw {draw}: replay {replays.index(False)} predicts otherwise than the eager run"
         )
+    if not all(states):
+        found = f"replay {states.index(False)} leaves other bytes behind than the eager run, and the same predictions"
+        return Reason("replay_state_differs", f"draw {draw}: {found}")
+    if reference is not None and reference.expected_sha256 not in (None, reference.found_sha256):
+        message = f"draw {draw}: reference: {reference.name}: expected {reference.expected_sha256}"
+        return Reason("reference_state_differs", f"{message}, found {reference.found_sha256}")
     return None

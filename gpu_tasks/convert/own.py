@@ -8,6 +8,7 @@ from itertools import starmap
 
 from gpu_tasks.comparison.recheck import recomputed_comparison
 from gpu_tasks.convert.checking import Fact, check
+from gpu_tasks.convert.own_parts import recomputed_memory, recomputed_qualification, recomputed_validation
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.recheck import recomputed_round, recomputed_telemetry
 from gpu_tasks.energy.trust import comparison_trust, energy_trust
@@ -29,6 +30,12 @@ def _facts(record: RunRecord) -> Iterator[Fact]:
         yield from starmap(Fact, recomputed_round(measured, f"$.rounds[{index}]"))
     for index, look in enumerate(record.telemetry):
         yield from starmap(Fact, recomputed_telemetry(look, f"$.telemetry[{index}]"))
+    for index, validation in enumerate(record.validations):
+        yield from starmap(Fact, recomputed_validation(validation, f"$.validations[{index}]"))
+    if record.qualification is not None:
+        yield from starmap(Fact, recomputed_qualification(record.qualification, "$.qualification"))
+    if record.memory is not None:
+        yield from starmap(Fact, recomputed_memory(record.memory, "$.memory"))
     request = record.request
     computed = summarise(
         len(request.draws), record.validations, record.rounds_expected, record.rounds, record.telemetry

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.energy.instruments import Clock, Instruments
-from gpu_tasks.records import DeviceFingerprint, KernelIdentity, Reason
+from gpu_tasks.records import DeviceFingerprint, DeviceMemory, Inventory, KernelIdentity, LibrarySetting, Reason
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,16 @@ class Device(Protocol):
         """Identity of the device and whether it has an energy counter."""
 
     def kernel(self) -> KernelIdentity:
-        """What is executed: variant, geometry, PTX hash."""
+        """What is executed: variant, and geometry and PTX hash where there are kernels of our own."""
+
+    def settings(self) -> list[LibrarySetting]:
+        """How the library is set that it computes with, as far as a result depends on it; empty without one."""
 
     def load(self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]) -> None:
         """Copy one draw's inputs into the preallocated device buffers.
 
-        ``x`` (n, 9) float32, ``labels`` (n,) int64 in 0..9, ``q`` (m, 9) float32. Raises ``BadInput`` on another
-        shape or dtype, a label out of range, an empty class, or a value that is not finite.
+        ``x`` (n, features) float32, ``labels`` (n,) int64 in 0..9, ``q`` (m, features) float32, of the workload's
+        sizes. Raises ``BadInput`` on another shape or dtype, and as ``Workload.check_inputs`` does.
         """
 
     def poison_scratch(self) -> None:
@@ -68,14 +71,37 @@ class Device(Protocol):
         Null where the kernels keep none that could be compared.
         """
 
+    def state_hashes(self) -> dict[str, str] | None:
+        """sha256 of what the latest run started from and left behind, by name; null where predictions are all."""
+
     def instruments(self) -> Instruments | Reason:
         """What energy is measured with here, or why it cannot be."""
 
     def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
         """``replay`` of a control: a graph of the same shape whose kernels spin on one warp, about ``replay_s`` long.
 
-        Raises ``BadInput`` (``no_control``) on a device without energy, where it would serve nothing.
+        Raises ``BadInput`` (``no_control``) on a device without energy, where it would serve nothing, and of a task
+        that there is none for.
         """
 
     def close(self) -> None:
         """Free everything; safe to call twice."""
+
+
+@runtime_checkable
+class AccountedDevice(Protocol):
+    """A device that can say where the memory of its task is."""
+
+    def prepare_and_invoke(
+        self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]
+    ) -> DeviceMemory | Reason:
+        """``load``, ``capture`` and one ``replay``, and what its allocator had around them; or why it cannot say.
+
+        The figures are the task's alone in a process that has done nothing else before.
+        """
+
+    def inventory(self) -> Inventory:
+        """Every named tensor of the task that was loaded."""
+
+    def cache_bytes(self) -> int | Reason:
+        """Size of its L2 cache, or why it is not known."""

@@ -19,7 +19,7 @@ from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.float32 import Float32Array
-from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
+from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, LibrarySetting, Reason
 from gpu_tasks.workloads.base import Labels, Workload
 from gpu_tasks.workloads.qda.classifier import singular_class
 
@@ -67,6 +67,10 @@ class ReferenceQda:
         """numpy steps: no PTX, no launches."""
         return KernelIdentity(variant="numpy-float32", ptx_sha256=None, ptx_lines=None, launches=[])
 
+    def settings(self) -> list[LibrarySetting]:
+        """Empty: numpy has none that counts."""
+        return []
+
     def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
         """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
         self._workload.check_inputs(x, labels, q)
@@ -109,6 +113,10 @@ class ReferenceQda:
     def intermediates(self) -> dict[str, Float32Array] | None:
         """Class means (10, 9) and scores (m, 10) of the latest run."""
         return {"means": self._scratch["mean"].copy(), "scores": self._scratch["scores"].T.copy()}
+
+    def state_hashes(self) -> dict[str, str] | None:
+        """None: what it leaves behind beside its predictions is scratch."""
+        return None
 
     def instruments(self) -> Instruments | Reason:
         """Why there are none: a CPU device has no energy counter."""

@@ -37,19 +37,22 @@ class Simulation:
     """The simulated board: what it is told to show, and the seed of its noise.
 
     All devices that are opened with one object are kernels on one board; the first of them has the effects on time and
-    energy (``gpu_tasks.devices.simulated``).
+    energy (``gpu_tasks.devices.simulated``). What a task costs on it depends on the ``workload``.
     """
 
     inject: str | None = None
     seed: int = 0
     tick_period_s: float = 0.1
+    workload: str = "qda"
 
     @cached_property
     def gpu(self) -> SimulatedGpu:
         """The board, made when it is first asked for; raises ``BadInput`` (``bad_inject``)."""
         from gpu_tasks.energy.simulation.gpu import SimulatedGpu
+        from gpu_tasks.energy.simulation.profiles import A100_HEALTHY, TASKS
 
-        return SimulatedGpu(effects=parse_effects(self.inject), seed=self.seed, tick_period_s=self.tick_period_s)
+        profile, effects = TASKS.get(self.workload, A100_HEALTHY), parse_effects(self.inject)
+        return SimulatedGpu(profile, effects, self.seed, tick_period_s=self.tick_period_s)
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,19 @@ class _Wanted:
     simulation: Simulation
 
 
+def _without_ptx(wanted: _Wanted, expected: str) -> None:
+    """Refuse kernels that would be ignored."""
+    kernels = wanted.kernels
+    if kernels.variant is not None or kernels.ptx or kernels.manifest != COMMITTED:
+        raise BadInput("no_ptx_here", f"--variant, --ptx, --manifest: expected {expected}")
+    if kernels.check_races:
+        raise BadInput("no_ptx_here", f"--check races: expected {expected}")
+
+
 def _open_reference(wanted: _Wanted) -> Device:
     from gpu_tasks.devices.reference import ReferenceQda
 
-    kernels = wanted.kernels
-    if kernels.variant is not None or kernels.ptx or kernels.manifest != COMMITTED:
-        raise BadInput("no_ptx_here", "--variant, --ptx, --manifest: expected a device that runs PTX, found reference")
+    _without_ptx(wanted, "a device that runs PTX, found reference")
     return ReferenceQda(wanted.workload)
 
 
@@ -89,22 +99,57 @@ def _open_simulated(wanted: _Wanted) -> Device:
     return SimulatedQda(wanted.workload, kernels.load(), gpu=gpu, check_races=kernels.check_races)
 
 
+def _ready_for_learner(wanted: _Wanted) -> None:
+    """Refuse what the learner has no use for, before torch is imported, and then say so where there is none."""
+    from gpu_tasks.workloads.learner.library import require_torch
+
+    _without_ptx(wanted, "a workload that runs PTX, found learner, which computes with torch")
+    require_torch()
+
+
+def _open_reference_learner(wanted: _Wanted) -> Device:
+    _ready_for_learner(wanted)
+    from gpu_tasks.devices.torch_learner import ReferenceLearner
+
+    return ReferenceLearner(wanted.workload)
+
+
+def _open_cuda_learner(wanted: _Wanted) -> Device:
+    _ready_for_learner(wanted)
+    from gpu_tasks.devices.cuda.learner import CudaLearner
+
+    return CudaLearner(wanted.workload)
+
+
+def _open_simulated_learner(wanted: _Wanted) -> Device:
+    _ready_for_learner(wanted)
+    from gpu_tasks.devices.torch_learner import SimulatedLearner
+
+    return SimulatedLearner(wanted.workload, wanted.simulation.gpu)
+
+
 _OPENERS: dict[tuple[str, str], Callable[[_Wanted], Device]] = {
+    ("cuda", "learner"): _open_cuda_learner,
     ("cuda", "qda"): _open_cuda,
     ("emulated", "qda"): _open_emulated,
+    ("reference", "learner"): _open_reference_learner,
     ("reference", "qda"): _open_reference,
+    ("simulated", "learner"): _open_simulated_learner,
     ("simulated", "qda"): _open_simulated,
 }
 
+_WITHOUT_GPU = {"qda": "emulated"}
+"""What ``auto`` is on a machine without a GPU, by workload; the reference for all others."""
 
-def resolve_kind(requested: str) -> str:
-    """The kind that ``requested`` stands for: ``auto`` is the GPU where there is one, else the emulator.
+
+def resolve_kind(requested: str, workload: str) -> str:
+    """The kind that ``requested`` stands for: ``auto`` is the GPU where there is one, else what stands in for it.
 
     Raises ``BadInput``: ``unknown_device``; and what ``auto_means_cuda`` raises of a GPU that does not work.
     """
     kind = requested
     if requested == "auto":
-        kind = "cuda" if auto_means_cuda() else "emulated"
+        kind = "cuda" if auto_means_cuda() else _WITHOUT_GPU.get(workload, "reference")
     if kind not in DEVICE_KINDS:
         expected = ", ".join(DEVICE_KINDS)
         raise BadInput("unknown_device", f"--device: expected auto or one of {expected}, found {requested!r}")
@@ -135,7 +180,7 @@ def open_device(
     Raises ``BadInput``: ``unknown_device``, ``device_not_available`` for a kind that this version cannot open, or
     ``inject_needs_simulated`` for effects on one that is real.
     """
-    kind = resolve_kind(requested)
+    kind = resolve_kind(requested, workload.name)
     opener = _OPENERS.get((kind, workload.name))
     if opener is None:
         available = ", ".join(sorted(k for k, name in _OPENERS if name == workload.name)) or "none"
@@ -144,4 +189,4 @@ def open_device(
             f"--device: {kind} is not available for workload {workload.name} in this version; available: {available}",
         )
     check_inject(kind, simulation)
-    return opener(_Wanted(workload, kernels or KernelChoice(), simulation or Simulation()))
+    return opener(_Wanted(workload, kernels or KernelChoice(), simulation or Simulation(workload=workload.name)))

@@ -1,4 +1,4 @@
-"""The simulated device: results from the emulated one, time and energy from a simulated GPU on a virtual clock.
+"""The simulated device: results from one on the CPU, time and energy from a simulated GPU on a virtual clock.
 
 For tests and for a look at what an alert would be: every record of it says ``simulated``. Seconds pass on its clock and
 nowhere else.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.devices.base import Device, ReplayTiming
 from gpu_tasks.devices.cuda.errors import cuda_error
 from gpu_tasks.devices.emulated.device import EmulatedQda
 from gpu_tasks.devices.manifest import Kernels
@@ -21,7 +21,7 @@ from gpu_tasks.energy.nvml.errors import NvmlUnavailable
 from gpu_tasks.energy.simulation.gpu import GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.float32 import Float32Array
-from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
+from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, LibrarySetting, Reason
 from gpu_tasks.workloads.base import Labels, Workload
 
 CONTROL_W = 8.0
@@ -33,8 +33,8 @@ LONG_NOISE, SHORT_NOISE = 2e-4, 0.02
 """Relative noise of the time of endless replays, and of a single one."""
 
 
-class SimulatedQda:
-    """``gpu_tasks.devices.base.Device`` for the workload ``qda``: the emulator's results, a simulated GPU's figures.
+class SimulatedDevice:
+    """``gpu_tasks.devices.base.Device``: the results of ``computing``, a simulated GPU's figures.
 
     Devices on one ``gpu`` share its clock, counter and power, as kernels on one GPU do. Effects on the energy or the
     time of the task are those of the device that was opened first: what is opened beside it, to be compared with, is
@@ -43,10 +43,8 @@ class SimulatedQda:
 
     kind = "simulated"
 
-    def __init__(
-        self, workload: Workload, kernels: Kernels | None = None, *, gpu: SimulatedGpu, check_races: bool = True
-    ) -> None:
-        self._emulated = EmulatedQda(workload, kernels, check_races=check_races)
+    def __init__(self, computing: Device, gpu: SimulatedGpu) -> None:
+        self._computing = computing
         self._gpu = gpu
         self._opened = simulated_instruments(gpu)
         self._instruments: Instruments | Reason | None = None
@@ -71,58 +69,66 @@ class SimulatedQda:
         )
 
     def kernel(self) -> KernelIdentity:
-        """Variant, geometry, and the hash of the PTX that is executed."""
-        return self._emulated.kernel()
+        """What is executed, as the device says that computes."""
+        return self._computing.kernel()
+
+    def settings(self) -> list[LibrarySetting]:
+        """The same of its library."""
+        return self._computing.settings()
 
     def driver_release(self) -> str:
         """Release of the simulated driver, such as ``580.105.08``."""
         return self._gpu.driver
 
     def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
-        """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
-        self._emulated.load(x, labels, q)
+        """Copy one draw's inputs in; raises ``BadInput`` on anything the workload is not defined for."""
+        self._computing.load(x, labels, q)
         self._outdated = True
 
     def poison_scratch(self) -> None:
-        """Make intermediates, status and predictions unwritten: a read before a write is then a finding."""
-        self._emulated.poison_scratch()
+        """Make intermediates and predictions unwritten, as the device does that computes."""
+        self._computing.poison_scratch()
         self._outdated = True
 
     def eager(self) -> None:
-        """Train and predict once; raises ``KernelFinding``, or ``BadInput`` for a class the kernel cannot train."""
-        self._emulated.eager()
+        """Train and predict once; raises what the device raises that computes."""
+        self._computing.eager()
         self._outdated = False
         self._work(1)
 
     def capture(self) -> None:
-        """Keep the sequence of launches over the buffers; nothing runs."""
-        self._emulated.capture()
+        """Keep the sequence of steps over the buffers; nothing runs."""
+        self._computing.capture()
         self._captured = True
 
     def replay(self, repeats: int = 1) -> ReplayTiming:
-        """Let the time and energy of ``repeats`` replays pass; the kernels are executed once, for their results.
+        """Let the time and energy of ``repeats`` replays pass; the task is executed once, for its results.
 
-        All replays of one graph on unchanged buffers leave the same behind: kernels here only write what they are not
+        All replays of one graph on unchanged buffers leave the same behind: tasks here only write what they are not
         given, and read nothing of theirs that they have not written. For the same reason nothing is executed where
         neither inputs nor scratch were touched since the last time. Raises ``DeviceLost`` as a GPU does.
         """
         if not self._captured:
             raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
         if self._outdated:
-            self._emulated.replay()
+            self._computing.replay()
             self._outdated = False
         return self._work(repeats)
 
     def predictions(self) -> npt.NDArray[np.int32]:
         """Class of each query, (m,) int32; one of them wrong where that effect was asked for, once a window is over."""
-        found = self._emulated.predictions()
+        found = self._computing.predictions()
         if self._gpu.effects.wrong_output and self._gpu.windows:
             found[0] = (found[0] + 1) % 10
         return found
 
     def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
-        """None: what the kernels keep is relative to centres of their own."""
-        return None
+        """Those of the device that computes."""
+        return self._computing.intermediates()
+
+    def state_hashes(self) -> dict[str, str] | None:
+        """Those of the device that computes."""
+        return self._computing.state_hashes()
 
     def instruments(self) -> Instruments | Reason:
         """The adapter over the fake NVML, on the virtual clock; the reason where there is no counter.
@@ -145,6 +151,7 @@ class SimulatedQda:
         """Leave the board to whoever has another device on it."""
         if not self._closed:
             self._closed = True
+            self._computing.close()
             self._gpu.open_devices -= 1
 
     def _with_counter(self) -> Instruments | Reason:
@@ -171,3 +178,12 @@ class SimulatedQda:
             raise cuda_error(999, "CUDA_ERROR_UNKNOWN", "replay", error.message) from error
         gpu.clock.sleep(SYNCHRONISE_S)
         return ReplayTiming(device_ms_per_replay=1000 * taken_s / repeats, reason=None)
+
+
+class SimulatedQda(SimulatedDevice):
+    """For the workload ``qda``: the emulator computes."""
+
+    def __init__(
+        self, workload: Workload, kernels: Kernels | None = None, *, gpu: SimulatedGpu, check_races: bool = True
+    ) -> None:
+        super().__init__(EmulatedQda(workload, kernels, check_races=check_races), gpu)

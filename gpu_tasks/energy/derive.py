@@ -10,12 +10,13 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Sequence
 
-from gpu_tasks.energy.figures import idle_power_w, round_figures
+from gpu_tasks.energy.figures import idle_power_w, round_figures, trial_repeats
 from gpu_tasks.energy.interleaved import interleaved_figures, segment_times_ms
 from gpu_tasks.energy.trace import Sample, integrate_j, read_samples
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.energy.window_figures import CANDIDATE, Windows, window_figures
 from gpu_tasks.records import (
+    TRIAL,
     AlignedReadings,
     CounterReading,
     EnergyMeasurement,
@@ -35,12 +36,18 @@ def with_figures(record: RoundRecord) -> RoundRecord:
     """``record`` with every derived field computed from its raw readings."""
     energy = record.energy
     start, end, repeats = record.measurement_start, record.measurement_end, record.repeats
+    if record.calibration_ms is not None:
+        repeats = trial_repeats(record.calibration_ms)
     before, after = _with_power(record.idle_before), _with_power(record.idle_after)
-    changes: dict[str, object] = dict.fromkeys(DERIVED) | {"idle_before": before, "idle_after": after}
+    changes: dict[str, object] = dict.fromkeys(DERIVED) | {
+        "repeats": repeats,
+        "idle_before": before,
+        "idle_after": after,
+    }
     if start is not None and end is not None and repeats is not None:
         changes |= dataclasses.asdict(round_figures(repeats, start, end, before, after))
     if energy is not None:
-        energy = _derived(repeats or 0, start=start, end=end, before=before, after=after, energy=energy)
+        energy = _derived(record.protocol, repeats or 0, start, end, before=before, after=after, energy=energy)
         changes["energy"] = energy
         if energy.segments:
             changes |= segment_times_ms(energy.segments)
@@ -51,10 +58,11 @@ def with_figures(record: RoundRecord) -> RoundRecord:
 
 
 def _derived(
+    protocol: str,
     repeats: int,
-    *,
     start: WindowEdge | None,
     end: WindowEdge | None,
+    *,
     before: IdleWindow | None,
     after: IdleWindow | None,
     energy: EnergyMeasurement,
@@ -80,7 +88,17 @@ def _derived(
     return dataclasses.replace(
         energy,
         audited=audited,
-        figures=window_figures(repeats, first, last, before, after, aligned=aligned, audited=audited, around=around),
+        figures=window_figures(
+            repeats,
+            first,
+            last,
+            before,
+            after,
+            aligned=aligned,
+            audited=audited,
+            around=around,
+            settled=protocol == TRIAL,
+        ),
         sham=_sham(energy.sham) if energy.sham else None,
         meters=_meters(energy, lambda samples: _around_work(repeats, aligned, samples)),
     )

@@ -6,6 +6,7 @@ the operations is part of the definition.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from gpu_tasks.records import (
     WindowEdge,
 )
 
+TRIAL_MS, MOST_TRIAL_REPEATS = 5000.0, 1000
+"""A trial is as many tasks as fill this time, up to a limit."""
+
 
 @dataclass(frozen=True)
 class RoundFigures:
@@ -33,6 +37,11 @@ class RoundFigures:
     idle_before_w: float | None
     idle_after_w: float | None
     average_power_w: float | None
+
+
+def trial_repeats(calibration_ms: float) -> int:
+    """Tasks of a trial: ``min(1000, ceil(5000 / calibration_ms))``."""
+    return min(MOST_TRIAL_REPEATS, math.ceil(TRIAL_MS / calibration_ms))
 
 
 def idle_power_w(start: CounterReading, end: CounterReading) -> float:

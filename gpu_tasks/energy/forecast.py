@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpu_tasks.energy import protocols
 from gpu_tasks.energy.interleaved import CANDIDATE, CONTROL, IDLE, interleaved_figures
-from gpu_tasks.energy.protocols import CLASSIC_IDLE_S, PLANS, Plan
+from gpu_tasks.energy.protocols import CLASSIC_IDLE_S, Plan
 from gpu_tasks.energy.uncertainty import Surroundings
 from gpu_tasks.energy.window_figures import window_figures
 from gpu_tasks.records import (
@@ -36,13 +36,14 @@ class Conditions:
     replay_s: float
 
 
-def forecast(conditions: Conditions, blocks: int) -> dict[str, EnergyFigure]:
-    """The figures that one round of each protocol would have, by name; ``blocks`` of the interleaved one."""
+def forecast(conditions: Conditions, plans: Sequence[Plan], blocks: int) -> dict[str, EnergyFigure]:
+    """The figures that one round of each plan would have, by name, and of the interleaved protocol with ``blocks``."""
     found: dict[str, EnergyFigure] = {}
-    for plan in PLANS.values():
+    for plan in plans:
         for figure in _plan_figures(plan, conditions):
             found.setdefault(f"{figure.figure} ({plan.name} round)", figure)
-    for figure in interleaved_figures(_segments(conditions, blocks), conditions.around):
+    segments = _segments(conditions, blocks)
+    for figure in interleaved_figures(segments, conditions.around) if segments else []:
         found[f"interleaved, {figure.subject}"] = figure
     return found
 
@@ -76,7 +77,7 @@ class _Counter:
 
 
 def _plan_figures(plan: Plan, conditions: Conditions) -> Sequence[EnergyFigure]:
-    repeats = math.ceil(plan.active_s / conditions.replay_s)
+    repeats = plan.repeats(conditions.replay_s)
     work_s = repeats * conditions.replay_s
     counter = _Counter(conditions, work_s)
     gap_s = conditions.around.tick_period_s / 2  # of the random delay before the classic reading at the start
@@ -89,15 +90,24 @@ def _plan_figures(plan: Plan, conditions: Conditions) -> Sequence[EnergyFigure]:
         active_end=counter.edge(settled_s),
         idle_after=[counter.edge(settled_s), counter.edge(idle_end_s)],
     )
-    audited = None
-    if plan.settle_s:
-        before = counter.window(-plan.idle_s - 3 * gap_s, -3 * gap_s)
-        audited = AuditedReadings(before, counter.window(settled_s, idle_end_s))
+    settled = AuditedReadings(
+        counter.window(-plan.idle_s - 3 * gap_s, -3 * gap_s), counter.window(settled_s, idle_end_s)
+    )
     start, end = counter.read(0.0), counter.read(work_s)
-    before = counter.window(-CLASSIC_IDLE_S - 3 * gap_s, -3 * gap_s)
-    after = counter.window(work_s, work_s + CLASSIC_IDLE_S)
+    before, after = settled.idle_before, settled.idle_after
+    if not plan.settled:
+        before = counter.window(-CLASSIC_IDLE_S - 3 * gap_s, -3 * gap_s)
+        after = counter.window(work_s, work_s + CLASSIC_IDLE_S)
     return window_figures(
-        repeats, start, end, before, after, aligned=aligned, audited=audited, around=conditions.around
+        repeats,
+        start,
+        end,
+        before,
+        after,
+        aligned=aligned,
+        audited=settled if plan.settle_s and not plan.settled else None,
+        around=conditions.around,
+        settled=plan.settled,
     )
 
 

@@ -14,7 +14,7 @@ from gpu_tasks.energy.conditions import same_conditions
 from gpu_tasks.energy.derive import span_s
 from gpu_tasks.energy.interleaved import SHAM
 from gpu_tasks.energy.trace import largest_gap_s, read_samples
-from gpu_tasks.records import GATES, GateResult, Reason, ReferenceLoad, RoundRecord, TelemetryRecord
+from gpu_tasks.records import GATES, TRIAL, GateResult, Reason, ReferenceLoad, RoundRecord, TelemetryRecord
 
 METERS_AGREE_WITHIN = 0.03
 ABOVE_IDLE_WITHIN, ABOVE_IDLE_W = 0.05, 0.2
@@ -23,6 +23,10 @@ power than this is the noise of the sampled one."""
 
 SHAM_SHARE = 0.05
 ROUND_SPREAD = 0.10
+SHAM_UNCERTAINTIES, SPREAD_UNCERTAINTIES = 4.0, 6.0
+"""What windows of seconds read for nothing, and rounds apart from each other, by their plain readings alone: so many
+standard uncertainties of a round's figure. Long windows are far below the shares above; a trial's are not."""
+
 FEWEST_ROUNDS = 3
 LONGEST_GAP_S = 0.5
 LOADS_AGREE_WITHIN = 0.10
@@ -152,9 +156,9 @@ def _sham(rounds: Sequence[RoundRecord]) -> GateResult:
         return _not_made("sham_window", "ratio", "no valid round has a window without work")
     median = statistics.median(adjusted)
     share = max(map(abs, shams)) / abs(median) if median else float("inf")
-    shown = min(share, MOST)
-    message = f"a window without work: expected at most {SHAM_SHARE:.0%} of the task's energy, found {shown:.1%}"
-    return _judged("sham_window", shown, "ratio", (0.0, SHAM_SHARE), Reason("sham_window_not_empty", message))
+    shown, limit = min(share, MOST), _limit(SHAM_SHARE, SHAM_UNCERTAINTIES, rounds, median)
+    message = f"a window without work: expected at most {limit:.0%} of the task's energy, found {shown:.1%}"
+    return _judged("sham_window", shown, "ratio", (0.0, limit), Reason("sham_window_not_empty", message))
 
 
 def _sham_mj(record: RoundRecord) -> float | None:
@@ -173,8 +177,20 @@ def _spread(rounds: Sequence[RoundRecord]) -> GateResult:
         return _not_made("round_spread", "ratio", missing)
     median = statistics.median(adjusted)
     spread = min((max(adjusted) - min(adjusted)) / abs(median), MOST) if median else MOST
-    message = f"rounds: expected a spread of at most {ROUND_SPREAD:.0%} of the median, found {spread:.1%}"
-    return _judged("round_spread", spread, "ratio", (0.0, ROUND_SPREAD), Reason("rounds_spread", message))
+    limit = _limit(ROUND_SPREAD, SPREAD_UNCERTAINTIES, rounds, median)
+    message = f"rounds: expected a spread of at most {limit:.0%} of the median, found {spread:.1%}"
+    return _judged("round_spread", spread, "ratio", (0.0, limit), Reason("rounds_spread", message))
+
+
+def _limit(share: float, uncertainties: float, rounds: Sequence[RoundRecord], median_mj: float) -> float:
+    """``share``, or what a trial's short windows are known to read by themselves, where that is more."""
+    sigmas = [
+        figure.uncertainty.combined_mj
+        for record in rounds
+        for figure in (record.energy.figures if record.energy else [])
+        if figure.figure == record.protocol == TRIAL
+    ]
+    return max(share, uncertainties * statistics.median(sigmas) / abs(median_mj)) if sigmas and median_mj else share
 
 
 def _sampling(telemetry: Sequence[TelemetryRecord], rounds: Sequence[RoundRecord]) -> GateResult:

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 
 from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.energy.counter import idle_edges, next_edge
+from gpu_tasks.energy.figures import TRIAL_MS, trial_repeats
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE
-from gpu_tasks.records import AlignedReadings, AuditedReadings, CounterEdge, CounterReading, IdleWindow, Segment
+from gpu_tasks.records import TRIAL, AlignedReadings, AuditedReadings, CounterEdge, CounterReading, IdleWindow, Segment
 
 Replay = Callable[[int], ReplayTiming]
 Say = Callable[[str, float], None]
 """Told what begins, and how many seconds it will take."""
 
 CLASSIC_IDLE_S = 5.0
+FIRST_REPLAYS = 100
 TAIL_S = 1.5
 """How long the aligned figure leaves the power to settle where the protocol itself leaves no time for it."""
 
@@ -35,18 +37,39 @@ _CHUNK_S = 0.5
 
 @dataclass(frozen=True)
 class Plan:
-    """Lengths in s: settling before each idle window, the idle windows, the work, and the cuts within idle windows."""
+    """Lengths in s: settling before each idle window, the idle windows, the work, and the cuts within idle windows.
+
+    ``first_replays`` are run before anything is known of how long one takes. A plan that is ``settled`` has the
+    windows that follow the settling for a round's own and reads no classic ones, and is a trial.
+    """
 
     name: str
     settle_s: float
     idle_s: float
     active_s: float
     cut_s: float
+    first_replays: int = FIRST_REPLAYS
+    settled: bool = False
+
+    def repeats(self, replay_s: float) -> int:
+        """Replays of ``replay_s`` each that fill the work's time; of a trial not more than it may have."""
+        return trial_repeats(1000 * replay_s) if self.settled else math.ceil(self.active_s / replay_s)
 
 
 CLASSIC = Plan("classic", settle_s=0.0, idle_s=CLASSIC_IDLE_S, active_s=16.4, cut_s=1.0)
 AUDITED = Plan("audited", settle_s=3.0, idle_s=10.0, active_s=20.0, cut_s=2.0)
-PLANS = {plan.name: plan for plan in (CLASSIC, AUDITED)}
+TRIAL_PLAN = Plan(
+    TRIAL,
+    settle_s=3.0,
+    idle_s=3.0,
+    active_s=TRIAL_MS / 1000,
+    cut_s=1.0,
+    first_replays=1,
+    settled=True,
+)
+"""That of the learner's original records."""
+
+PLANS = {plan.name: plan for plan in (CLASSIC, AUDITED, TRIAL_PLAN)}
 
 
 @dataclass(frozen=True)
@@ -113,13 +136,16 @@ def follow(
     classic_s = classic_after.time_s + CLASSIC_IDLE_S - clock.now()
     after_edges, after = reader.idle(plan, after_s, classic_s=classic_s)
     audited = None
-    if plan.settle_s:
+    idle_after = _window(classic_after, after.classic)
+    if plan.settled:
+        idle_after = _window(after.first, after.last)
+    elif plan.settle_s:
         audited = AuditedReadings(_window(before.first, before.last), _window(after.first, after.last))
     return Windows(
         start=start,
         end=end,
         idle_before=_window(before.classic, before.last),
-        idle_after=_window(classic_after, after.classic),
+        idle_after=idle_after,
         aligned=AlignedReadings(
             idle_before=[*before_edges, active_start],
             active_start=active_start,

@@ -16,7 +16,7 @@ from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL
 from gpu_tasks.energy.invalidation import invalid_reasons, window_reasons
 from gpu_tasks.energy.preflight import refuse_unfit
-from gpu_tasks.energy.protocols import PLANS, Replay, Say
+from gpu_tasks.energy.protocols import FIRST_REPLAYS, PLANS, Replay, Say
 from gpu_tasks.energy.soundness import unsound_reasons
 from gpu_tasks.energy.trace import read_samples
 from gpu_tasks.energy.uncertainty import edge_time_s
@@ -36,7 +36,6 @@ from gpu_tasks.records import (
     utc_now,
 )
 
-FIRST_REPLAYS = 100
 LATENCY_READS = 20
 SETTLE_S = 3.0
 SHAM_ROUNDS = 2
@@ -77,7 +76,7 @@ def measure_energy(
     instruments = bench.instruments
     gpu, clock = instruments.gpu, instruments.clock
     refuse_unfit(instruments, _expected_power_limit_w(bench))
-    replay_s = _warm_up(bench)
+    replay_s = _warm_up(bench, PLANS[blank.protocol].first_replays if blank.protocol in PLANS else FIRST_REPLAYS)
     for device in (bench.device, bench.baseline):
         if device is not None:
             device.poison_scratch()  # so that the output after the work can only be the work's
@@ -118,7 +117,9 @@ class _Measured:
     def windows(self) -> RoundRecord:
         """A round of the classic or the audited plan; the first ones have a sham window after them."""
         bench, plan = self._bench, PLANS[self._blank.protocol]
-        repeats = self._blank.repeats or math.ceil(plan.active_s / self._replay_s)
+        # A trial's repeats follow from how long a task took, and the record says so where nobody asked for others.
+        calibration_ms = 1000 * self._replay_s if plan.settled and not self._blank.repeats else None
+        repeats = self._blank.repeats or plan.repeats(self._replay_s)
         check_repeats(repeats, self._replay_s, LONGEST_WORK_S)
         plan = dataclasses.replace(plan, active_s=repeats * self._replay_s)
         found = protocols.follow(
@@ -142,6 +143,7 @@ class _Measured:
         return dataclasses.replace(
             self._blank,
             repeats=repeats,
+            calibration_ms=calibration_ms,
             cuda_ms=found.timing.device_ms_per_replay,
             cuda_ms_reason=found.timing.reason,
             measurement_start=_edge(found.start),
@@ -182,13 +184,13 @@ def _expected_power_limit_w(bench: Bench) -> float | None:
     return state.power_limit_w if state else None
 
 
-def _warm_up(bench: Bench) -> float:
+def _warm_up(bench: Bench, first_replays: int) -> float:
     """Seconds a replay takes once the GPU is warm."""
     bench.say("warm up", protocols.WARM_UP_S)
     clock = bench.instruments.clock
     began = clock.now()
-    bench.device.replay(FIRST_REPLAYS)
-    replay_s = protocols.warm_up(bench.device.replay, (clock.now() - began) / FIRST_REPLAYS, bench.instruments)
+    bench.device.replay(first_replays)
+    replay_s = protocols.warm_up(bench.device.replay, (clock.now() - began) / first_replays, bench.instruments)
     bench.say("settle", SETTLE_S)
     clock.sleep(SETTLE_S)  # what the warm-up leaves behind is no idle power
     return replay_s

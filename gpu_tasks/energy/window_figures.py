@@ -9,6 +9,7 @@ from gpu_tasks.energy.figures import idle_power_w
 from gpu_tasks.energy.tail import power_tail
 from gpu_tasks.energy.uncertainty import Stretch, Surroundings, Term, edge_time_s, uncertainty
 from gpu_tasks.records import (
+    TRIAL,
     AlignedReadings,
     AuditedReadings,
     CounterEdge,
@@ -53,10 +54,12 @@ def window_figures(
     aligned: AlignedReadings,
     audited: AuditedReadings | None,
     around: Surroundings,
+    settled: bool = False,
 ) -> list[EnergyFigure]:
     """The classic and the aligned figure, and the audited one where its windows were read.
 
-    ``before`` and ``after`` are the classic idle windows around the work from ``start`` to ``end``.
+    ``before`` and ``after`` are the classic idle windows around the work from ``start`` to ``end``; where the power
+    had ``settled`` before both, they are a trial's, and the first figure is called so.
     """
     seconds = end.time_s - start.time_s
     active_w = (end.energy_mj - start.energy_mj) / 1000 / seconds
@@ -64,7 +67,15 @@ def window_figures(
     tail = power_tail(aligned, end.time_s, active_w, idle_w)
     settled_s = edge_time_s(aligned.active_end) - end.time_s
     found = _plain_figures(
-        repeats, start, end, before, after, audited=audited, tail_mj=1000 * tail.energy_j, around=around
+        repeats,
+        start,
+        end,
+        before,
+        after,
+        audited=audited,
+        tail_mj=1000 * tail.energy_j,
+        around=around,
+        settled=settled,
     )
     return [
         found[0],
@@ -83,9 +94,12 @@ def _plain_figures(
     audited: AuditedReadings | None,
     tail_mj: float,
     around: Surroundings,
+    settled: bool,
 ) -> list[EnergyFigure]:
     """The classic figure, and the audited one where its windows were read; ``tail_mj`` is the energy after the work."""
     classic = Windows(repeats, start, end, before, after)
+    if settled:
+        return [_plain_figure(TRIAL, classic, tail_bias_mj=-tail_mj / repeats, around=around)]
     # The tail is missing from the active window, and counts as idle power in the window that follows at once.
     after_s = after.end.time_s - after.start.time_s
     bias = -tail_mj / repeats * (1 + classic.seconds / (2 * after_s))

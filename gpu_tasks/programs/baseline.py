@@ -14,6 +14,7 @@ from pathlib import Path
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import (
+    DEFAULT_PAYLOADS,
     InvalidMeasurement,
     Outcome,
     RunRecord,
@@ -23,9 +24,9 @@ from gpu_tasks.records import (
     utc_now,
     write_record,
 )
+from gpu_tasks.workloads.base import QualifiedWorkload
 from gpu_tasks.workloads.registry import get_workload
 
-SET = "original"
 DAG_ID, DAG_RUN_ID = "import", "simulated-a100-healthy"
 SEED = 20261130
 ROUNDS = 14
@@ -46,8 +47,8 @@ def run(arguments: Namespace) -> None:
         logical_date=None,
         device="simulated",
         variant=None,
-        payload=SET,
-        draws=[draw.draw for draw in Payload(SET, workload).manifest.draws],
+        payload=DEFAULT_PAYLOADS[workload.name],
+        draws=[draw.draw for draw in Payload(DEFAULT_PAYLOADS[workload.name], workload).manifest.draws],
         rounds=ROUNDS,
         repeats=None,
         protocol=None,
@@ -80,17 +81,20 @@ def night(request: RunRequest, folder: Path) -> RunRecord:
 
     def program(name: str, part: str, *options: str) -> None:
         progress(part)
-        device = ["--device", request.device, "--seed", str(request.seed)]
-        if request.inject:
-            device += ["--inject", request.inject]
-        if name in ("verify", "summarise"):
-            device = []
-        main([name, *device, *options, "--out", str(folder / f"{part}.json")])
+        common = ["--workload", request.workload] if name != "summarise" else []
+        if name in ("verify", "validate", "measure"):
+            common += ["--payload", request.payload]
+        if name not in ("verify", "summarise"):
+            common += ["--device", request.device, "--seed", str(request.seed)]
+            common += ["--inject", request.inject] if request.inject else []
+        main([name, *common, *options, "--out", str(folder / f"{part}.json")])
 
     write_record(request, folder / "request.json")
     program("provision", "provision")
     for subject in ("sources", "payload"):
         program("verify", f"verify-{subject}", "--subject", subject)
+    if isinstance(get_workload(request.workload), QualifiedWorkload):
+        program("qualify", "qualification")
     for draw in request.draws:
         program("validate", f"validation-{draw:02d}", "--draw", str(draw))
     program("telemetry", "telemetry-before", "--when", "before")

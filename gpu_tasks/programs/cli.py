@@ -20,7 +20,7 @@ from gpu_tasks.programs.options import (
     record_program,
     tool,
 )
-from gpu_tasks.records import PROTOCOLS, TELEMETRY_MOMENTS
+from gpu_tasks.records import DEFAULT_PAYLOADS, STORED_PROTOCOLS, TELEMETRY_MOMENTS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words, parser = sys.argv[1:] if argv is None else list(argv), _parser()
     check_words(parser, words)
     arguments = parser.parse_args(words)
+    if getattr(arguments, "payload", "") is None:  # a workload that there is none of is for the program to refuse
+        arguments.payload = DEFAULT_PAYLOADS.get(arguments.workload, arguments.workload)
     status: int = arguments.start(arguments)
     return status
 
@@ -42,9 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     programs = parser.add_subparsers(title="programs", metavar="PROGRAM", dest="program", required=True)
     _add_provision(programs)
     add_verify(programs)
+    _add_qualify(programs)
     _add_validate(programs)
     _add_telemetry(programs)
     _add_measure(programs)
+    _add_memory(programs)
     add_candidate(programs)
     add_compare(programs)
     _add_summarise(programs)
@@ -63,6 +67,22 @@ def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
     add_common(parser, device=True)
     add_kernels(parser)
     add_environment(parser)
+
+
+def _add_qualify(programs: Programs[argparse.ArgumentParser]) -> None:
+    text = "Check that a device computes what an independent implementation does (learner)."
+    parser = record_program(programs, "qualify", text)
+    add_common(parser, device=True)
+    add_kernels(parser)
+
+
+def _add_memory(programs: Programs[argparse.ArgumentParser]) -> None:
+    parser = record_program(programs, "memory", "Say where the memory of one task is: allocator, tensors (learner).")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="number of the draw, from 0 (default: 0)")
+    parser.add_argument("--predictions", type=Path, metavar="FILE", help="write the predictions there, as .npy")
+    parser.add_argument("--profile", action="store_true", help="with Nsight Compute, too, where it is installed (cuda)")
+    add_common(parser, payload=True, device=True)
+    add_kernels(parser)
 
 
 def _add_validate(programs: Programs[argparse.ArgumentParser]) -> None:
@@ -87,7 +107,8 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help=f"measurement protocol: {either(PROTOCOLS)} (default: audited with an energy counter, else classic)",
+        help=f"measurement protocol: {either(STORED_PROTOCOLS)} (default: of qda audited with an energy counter, else "
+        "classic; of learner trial)",
     )
     parser.add_argument(
         "--sm-clock-floor",

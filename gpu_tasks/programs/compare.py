@@ -58,7 +58,7 @@ class _Compared:
         self._workload = get_workload(arguments.workload)
         self._payload = Payload(arguments.payload, self._workload)
         self._draws = _draws(arguments.draws, self._payload)
-        self._kind = resolve_kind(arguments.device)
+        self._kind = resolve_kind(arguments.device, self._workload.name)
         self._simulation = simulation(arguments, "compare")
         check_inject(self._kind, self._simulation)
         if self._kind == "reference":

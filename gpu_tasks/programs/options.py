@@ -60,14 +60,15 @@ def add_common(parser: argparse.ArgumentParser, *, payload: bool = False, device
     parser.add_argument("--workload", default="qda", metavar="NAME", help="workload (default: qda)")
     if payload:
         parser.add_argument(
-            "--payload", default="original", metavar="NAME", help="named set of draws (default: original)"
+            "--payload", metavar="NAME", help="named set of draws (default: the workload's: original, of qda)"
         )
     if device:
         parser.add_argument(
             "--device",
             default="auto",
             metavar="KIND",
-            help=f"auto, {either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else emulated)",
+            help=f"auto, {either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else "
+            "emulated for qda, reference for learner)",
         )
         parser.add_argument(
             "--inject",
@@ -109,7 +110,9 @@ def add_kernels(parser: argparse.ArgumentParser) -> None:
 def add_environment(parser: argparse.ArgumentParser) -> None:
     """In which environment to run."""
     parser.add_argument(
-        "--environment", metavar="NAME", help="make or repair this environment first and continue in it: a100 or cpu"
+        "--environment",
+        metavar="NAME",
+        help="make or repair this environment first and continue in it: a100, cpu, learner",
     )
     parser.add_argument(
         "--environments", type=Path, metavar="DIR", help="folder of the environments (default: NIGHTLY_ENVIRONMENTS)"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_tasks.comparison.recheck import recomputed_comparison
+from gpu_tasks.convert.own_parts import recomputed_memory, recomputed_qualification, recomputed_validation
 from gpu_tasks.energy.recheck import check_part, refuse_difference
 from gpu_tasks.programs.interleaving import ARM
 from gpu_tasks.records import (
@@ -16,8 +17,10 @@ from gpu_tasks.records import (
     CandidateRecord,
     ComparisonRecord,
     ConfirmationRecord,
+    MemoryRecord,
     Outcome,
     ProvisionRecord,
+    QualificationRecord,
     Reason,
     RoundRecord,
     RunRequest,
@@ -27,6 +30,8 @@ from gpu_tasks.records import (
     parse_utc,
     read_record,
 )
+from gpu_tasks.workloads.base import QualifiedWorkload
+from gpu_tasks.workloads.registry import get_workload
 
 CANDIDATE, PROVISION, VERIFY, VALIDATIONS, ROUNDS, CONFIRMATION, CONFIRMATION_ROUNDS, TELEMETRY_AFTER = range(8)
 """Stages of the night in their order. The telemetry before the rounds is of the validations' stage, and so is the
@@ -67,6 +72,9 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
         expected = common | {"kind": "comparison"}
         compared = _read("comparison", VALIDATIONS, folder, ComparisonRecord, expected=expected)
         parts.append(_of_this_run(compared, request, provision, parts[0].record, folder))
+    if isinstance(get_workload(request.workload), QualifiedWorkload):
+        expected = {"workload": request.workload, "device_uuid": common["device_uuid"], "kind": "qualification"}
+        parts.append(_read("qualification", VALIDATIONS, folder, QualificationRecord, expected=expected))
     for draw in request.draws if request.candidate is None else []:
         expected = common | {"kind": "validation", "draw": draw}
         parts.append(_read(f"validation-{draw:02d}", VALIDATIONS, folder, ValidationRecord, expected=expected))
@@ -84,6 +92,8 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
         expected = common | {"kind": "round", "round": number}
         parts.append(_read(f"round-{number:02d}", stage, folder, RoundRecord, expected=expected, asked=asked))
     parts += [confirmation] if request.confirm_rounds is not None or confirmation.outcome is not None else []
+    memory = _read("memory", ROUNDS, folder, MemoryRecord, expected=common | {"kind": "memory"})
+    parts += [memory] if memory.outcome is not None else []  # never made, it is missed by nothing
     for moment, stage in zip(TELEMETRY_MOMENTS, (VALIDATIONS, TELEMETRY_AFTER), strict=True):
         device_uuid = common["device_uuid"]
         expected = {"workload": request.workload, "device_uuid": device_uuid, "kind": "telemetry", "when": moment}
@@ -197,6 +207,11 @@ def _read(
                 raise BadInput("wrong_part", f"{path}: $.{field}: expected {value!r}, found {found!r}")
         if isinstance(record, ValidationRecord):
             _check_counts(record, path)
+            refuse_difference(recomputed_validation(record, "$"), str(path))
+        if isinstance(record, QualificationRecord):
+            refuse_difference(recomputed_qualification(record, "$"), str(path))
+        if isinstance(record, MemoryRecord):
+            refuse_difference(recomputed_memory(record, "$"), str(path))
         if isinstance(record, RoundRecord) and record.valid:
             _check_round(record, path, asked or {})
         if isinstance(record, RoundRecord | TelemetryRecord):

@@ -11,12 +11,12 @@ from gpu_tasks.payload.sets import SHIPPED, SHIPPED_NAME, check_name, new_set_fo
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import BadInput
 from gpu_tasks.workloads.base import DrawnWorkload
-from gpu_tasks.workloads.registry import get_drawn_workload
+from gpu_tasks.workloads.registry import get_workload
 
 
 def run(arguments: Namespace) -> None:
     """Build, verify, and say where."""
-    workload = get_drawn_workload(arguments.workload)
+    workload = get_workload(arguments.workload)
     name, folder, seeds = check_name(arguments.set), _folder(arguments), _seeds(arguments, workload)
     if folder.exists():
         raise BadInput("payload_exists", f"{folder}: expected a new folder, found an existing one; nothing was changed")

@@ -9,12 +9,12 @@ from gpu_tasks.payload.verify import verify_payload
 from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.verify import describe
 from gpu_tasks.records import VerificationMismatch
-from gpu_tasks.workloads.registry import get_drawn_workload
+from gpu_tasks.workloads.registry import get_workload
 
 
 def run(arguments: Namespace) -> None:
     """Verify a named set, or the set in a folder."""
-    workload = get_drawn_workload(arguments.workload)
+    workload = get_workload(arguments.workload)
     name = arguments.set if arguments.folder is None else str(arguments.folder)
     folder = find_set(name) if arguments.folder is None else arguments.folder
     report = verify_payload(name, folder, workload)

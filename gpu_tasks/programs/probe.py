@@ -15,7 +15,7 @@ from gpu_tasks.energy.counter import next_edge
 from gpu_tasks.energy.forecast import Conditions, forecast
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.probing import Probe, probe
-from gpu_tasks.energy.protocols import warm_up
+from gpu_tasks.energy.protocols import PLANS, Plan, warm_up
 from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.payload.draws import Payload
@@ -25,7 +25,7 @@ from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.plot import check_format, plot_probe
 from gpu_tasks.programs.simulation_choice import simulation
-from gpu_tasks.records import BadInput, InvalidMeasurement, Reason
+from gpu_tasks.records import PROTOCOLS, BadInput, InvalidMeasurement, Reason
 from gpu_tasks.workloads.registry import get_workload
 
 SHORTEST_S = 30.0
@@ -65,7 +65,9 @@ def run(arguments: Namespace) -> None:
             found = probe(instruments, arguments.seconds, arguments.power_limit, say)
             say("work", WORK_S)
             conditions = _conditions(device, instruments, found)
-    resolutions = _resolutions(conditions, arguments.rounds, arguments.blocks)
+    plans = [plan for name, plan in PLANS.items() if name in (*PROTOCOLS, workload.protocol)]
+    blocks = arguments.blocks if workload.protocol in PROTOCOLS else 0  # a trial's task has no control beside it
+    resolutions = _resolutions(conditions, plans, arguments.rounds, blocks)
     if arguments.plot is not None:
         plot_probe(found, [asdict(r) for r in resolutions], arguments.rounds, name, arguments.plot)
     if arguments.json:
@@ -105,10 +107,10 @@ def _conditions(device: Device, instruments: Instruments, found: Probe) -> Condi
     )
 
 
-def _resolutions(conditions: Conditions, rounds: int, blocks: int) -> list[Resolution]:
+def _resolutions(conditions: Conditions, plans: list[Plan], rounds: int, blocks: int) -> list[Resolution]:
     energy_mj = (conditions.active_w - conditions.idle_w) * conditions.replay_s * 1000
     found = []
-    for name, figure in forecast(conditions, blocks).items():
+    for name, figure in forecast(conditions, plans, blocks).items():
         sd = figure.uncertainty.combined_mj
         detectable = detectable_difference(sd, rounds)
         if detectable is None:

@@ -20,6 +20,7 @@ from gpu_tasks.records import (
     EnvironmentDifference,
     EnvironmentFingerprint,
     KernelIdentity,
+    LibrarySetting,
     Outcome,
     ProvisionRecord,
     Reason,
@@ -39,11 +40,11 @@ def run(arguments: Namespace) -> ProvisionRecord:
     workload = get_workload(arguments.workload)
     made_up = simulation(arguments, "provision")
 
-    def describe(_: list[Reason]) -> tuple[DeviceFingerprint, KernelIdentity, str | None]:
+    def describe(_: list[Reason]) -> tuple[DeviceFingerprint, KernelIdentity, str | None, list[LibrarySetting]]:
         with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
-            return device.fingerprint(), device.kernel(), _simulated_driver(device)
+            return device.fingerprint(), device.kernel(), _simulated_driver(device), device.settings()
 
-    fingerprint, kernel, simulated_driver = repeated("provision", describe)
+    fingerprint, kernel, simulated_driver, settings = repeated("provision", describe)
     environment = environment_fingerprint(fingerprint.kind)
     if simulated_driver is not None:
         environment = dataclasses.replace(environment, driver=simulated_driver)
@@ -60,7 +61,8 @@ def run(arguments: Namespace) -> ProvisionRecord:
         environment=environment,
         kernel=kernel,
         environment_differences=found,
-        protocol="audited" if fingerprint.energy_counter else "classic",
+        protocol=workload.protocol if fingerprint.energy_counter else workload.plain_protocol,
+        settings=settings,
     )
 
 
@@ -80,9 +82,9 @@ def environment_fingerprint(device_kind: str) -> EnvironmentFingerprint:
 
 def _simulated_driver(device: Device) -> str | None:
     """The release of the driver that a simulated device pretends to have."""
-    from gpu_tasks.devices.simulated import SimulatedQda
+    from gpu_tasks.devices.simulated import SimulatedDevice
 
-    return device.driver_release() if isinstance(device, SimulatedQda) else None
+    return device.driver_release() if isinstance(device, SimulatedDevice) else None
 
 
 def _report(found: list[EnvironmentDifference]) -> None:

@@ -14,4 +14,4 @@ def simulation(arguments: Namespace, part: str) -> Simulation:
     """``--inject`` and ``--seed``; ``part`` keeps the noise of a run's programs apart, each its own and repeatable."""
     seed = DEFAULT_SEED if arguments.seed is None else arguments.seed
     digest = hashlib.sha256(f"{seed}/{part}".encode()).digest()
-    return Simulation(inject=arguments.inject, seed=int.from_bytes(digest[:8], "big"))
+    return Simulation(arguments.inject, int.from_bytes(digest[:8], "big"), workload=arguments.workload)

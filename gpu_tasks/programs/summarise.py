@@ -96,6 +96,8 @@ def run_record(request: RunRequest, parts: list[Part]) -> RunRecord:
         gates=gates,
         confirmation=confirmation,
         candidate=records.get("candidate"),
+        qualification=records.get("qualification"),
+        memory=records.get("memory"),
         comparison=_with_trust(comparison, request, provision, telemetry) if comparison else None,
     )
 

@@ -44,16 +44,28 @@ from gpu_tasks.records.energy import (
 )
 from gpu_tasks.records.failure import RECORDS, failure_record
 from gpu_tasks.records.ids import run_id_for
+from gpu_tasks.records.memory import (
+    DeviceMemory,
+    Inventory,
+    KernelProfile,
+    MemoryRecord,
+    NamedTensor,
+    ProfiledKernel,
+    Storage,
+)
 from gpu_tasks.records.names import (
     AVAILABLE_DEVICES,
+    DEFAULT_PAYLOADS,
     DEVICE_KINDS,
     DRIFTS,
     FIGURES,
     GATES,
     PAYLOAD_NAME,
     PROTOCOLS,
+    SETTING_ORIGINS,
     STORED_PROTOCOLS,
     TELEMETRY_MOMENTS,
+    TRIAL,
 )
 from gpu_tasks.records.outcomes import (
     BadInput,
@@ -72,18 +84,22 @@ from gpu_tasks.records.parts import (
     EnvironmentFingerprint,
     FileMismatch,
     KernelIdentity,
+    LibrarySetting,
     PayloadIdentity,
     PredictionMismatch,
     ProvisionRecord,
+    ReferenceState,
     RoundRecord,
     ValidationRecord,
     VerifyRecord,
 )
+from gpu_tasks.records.qualification import QualificationCase, QualificationRecord
 from gpu_tasks.records.reason import Reason
 from gpu_tasks.records.run import FORMAT, RunRecord, RunRequest, Summary
 
 __all__ = [
     "AVAILABLE_DEVICES",
+    "DEFAULT_PAYLOADS",
     "DEVICE_KINDS",
     "DRIFTS",
     "FIGURES",
@@ -92,8 +108,10 @@ __all__ = [
     "PAYLOAD_NAME",
     "PROTOCOLS",
     "RECORDS",
+    "SETTING_ORIGINS",
     "STORED_PROTOCOLS",
     "TELEMETRY_MOMENTS",
+    "TRIAL",
     "AlignedReadings",
     "AuditedReadings",
     "BadInput",
@@ -104,6 +122,7 @@ __all__ = [
     "CounterEdge",
     "CounterReading",
     "DeviceFingerprint",
+    "DeviceMemory",
     "DifferingPrediction",
     "DrawIdentity",
     "Effects",
@@ -121,15 +140,24 @@ __all__ = [
     "IdleWindow",
     "InfrastructureFailure",
     "InvalidMeasurement",
+    "Inventory",
     "KernelIdentity",
+    "KernelProfile",
+    "LibrarySetting",
+    "MemoryRecord",
     "MeterComparison",
+    "NamedTensor",
     "Outcome",
     "PayloadIdentity",
     "PowerTrace",
     "PredictionMismatch",
+    "ProfiledKernel",
     "ProvisionRecord",
+    "QualificationCase",
+    "QualificationRecord",
     "Reason",
     "ReferenceLoad",
+    "ReferenceState",
     "Regression",
     "RoundRecord",
     "RunRecord",
@@ -137,6 +165,7 @@ __all__ = [
     "Segment",
     "ShamWindow",
     "StaticFigures",
+    "Storage",
     "Summary",
     "TaskError",
     "TelemetryRecord",

@@ -14,17 +14,21 @@ from typing import Any
 from gpu_tasks.records.codec import utc_now
 from gpu_tasks.records.comparison import CandidateRecord, ComparisonRecord
 from gpu_tasks.records.energy import TelemetryRecord
+from gpu_tasks.records.memory import MemoryRecord
 from gpu_tasks.records.outcomes import Outcome
 from gpu_tasks.records.parts import ProvisionRecord, RoundRecord, ValidationRecord, VerifyRecord
+from gpu_tasks.records.qualification import QualificationRecord
 from gpu_tasks.records.reason import Reason
 from gpu_tasks.records.run import RunRecord
 
 RECORDS: Mapping[str, tuple[str, type[Any]]] = {
     "provision": ("provision", ProvisionRecord),
     "verify": ("verify", VerifyRecord),
+    "qualify": ("qualification", QualificationRecord),
     "validate": ("validation", ValidationRecord),
     "telemetry": ("telemetry", TelemetryRecord),
     "measure": ("round", RoundRecord),
+    "memory": ("memory", MemoryRecord),
     "candidate": ("candidate", CandidateRecord),
     "compare": ("comparison", ComparisonRecord),
     "summarise": ("run", RunRecord),

@@ -5,7 +5,8 @@ from __future__ import annotations
 DEVICE_KINDS = ("cuda", "emulated", "reference", "simulated")
 AVAILABLE_DEVICES = ("cuda", "emulated", "reference", "simulated")  # those that this version can open
 PROTOCOLS = ("classic", "audited", "interleaved")
-STORED_PROTOCOLS = (*PROTOCOLS, "trial")  # trial: the learner's original records, which nothing here measures by
+TRIAL = "trial"  # of the learner's original records and of its rounds here; also the name of their figure
+STORED_PROTOCOLS = (*PROTOCOLS, TRIAL)
 FIGURES = ("classic", "aligned", "audited", "interleaved")
 GATES = (
     "reference_load",
@@ -19,4 +20,6 @@ GATES = (
 )
 DRIFTS = ("none", "linear", "curvature", "random_walk")  # how a simulated board's idle power wanders
 TELEMETRY_MOMENTS = ("before", "after")
+DEFAULT_PAYLOADS = {"qda": "original", "learner": "learner"}  # by workload: the set that is meant where none is named
+SETTING_ORIGINS = ("environment", "program", "unset")
 PAYLOAD_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # a regular expression for the whole name

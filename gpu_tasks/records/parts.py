@@ -68,12 +68,25 @@ class KernelIdentity:
 
 
 @dataclass(frozen=True)
+class LibrarySetting:
+    """One setting of a library by which a result is computed, as it was in force.
+
+    ``origin`` is ``environment`` (set before the process began), ``program`` or ``unset`` (``value`` is then null).
+    """
+
+    name: str
+    value: str | None
+    origin: str
+
+
+@dataclass(frozen=True)
 class ProvisionRecord:
     """The device chosen, the kernel it will run and the environment the tasks run in.
 
     ``environment_differences`` are against the shipped baseline of the same workload and kind of device, and empty
     where none is shipped (no CPU has one) as well as where nothing differs. ``protocol`` is the one that rounds on this
-    device use unless the request names another.
+    device use unless the request names another. ``settings`` are of the library that the workload computes with, and
+    empty for one that computes with none.
     """
 
     kind: str  # "provision"
@@ -87,6 +100,7 @@ class ProvisionRecord:
     kernel: KernelIdentity | None
     environment_differences: list[EnvironmentDifference] = field(default_factory=list)
     protocol: str | None = None
+    settings: list[LibrarySetting] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -150,11 +164,26 @@ class PredictionMismatch:
 
 
 @dataclass(frozen=True)
+class ReferenceState:
+    """Where the reference ended on a draw, by hash: when the draw was frozen, and here and now.
+
+    ``expected_sha256`` is null for a draw of a set that has no such hash. docs/learner.md says what is hashed.
+    """
+
+    name: str
+    expected_sha256: str | None
+    found_sha256: str
+
+
+@dataclass(frozen=True)
 class ValidationRecord:
     """One draw: the device's predictions against the frozen ones, and replays against the eager run.
 
     ``agreed`` and the ``_correct`` counts are out of ``total``. ``outcome`` is ``regression`` when a prediction
     disagrees or a replay differs from the eager run. Counts are null when the draw could not be run.
+    ``state_hashes`` are of what the eager run started from and left behind, by name (null: a workload that leaves
+    nothing but its predictions); ``replay_states_equal`` says of each replay whether all of them came out again, and
+    ``reference_state`` where the reference ended, for a workload that trains.
     """
 
     kind: str  # "validation"
@@ -178,6 +207,9 @@ class ValidationRecord:
     captured_graph_reused_across_changed_inputs: bool | None
     intermediate_floats_equal_reference_bitwise: bool | None
     duration_s: float | None
+    state_hashes: dict[str, str] | None = None
+    replay_states_equal: list[bool] = field(default_factory=list)
+    reference_state: ReferenceState | None = None
 
 
 @dataclass(frozen=True)
@@ -187,8 +219,10 @@ class RoundRecord:
     ``cuda_ms`` (CUDA-event time a replay), ``wall_ms``, ``gross_mj`` and ``adjusted_mj`` are per replay;
     ``adjusted_mj`` may be negative and is kept so. Energy fields are null with ``energy_reason`` where the
     device has no counter, ``cuda_ms`` is null with ``cuda_ms_reason`` where there are no CUDA events. A round with
-    ``valid`` false has its ``reason`` and stays out of every statistic. The windows here are always the classic ones;
-    ``adjusted_mj`` is the figure of the round's own ``protocol``, and ``energy`` has every other reading and figure.
+    ``valid`` false has its ``reason`` and stays out of every statistic. The windows here are always the classic ones,
+    but for a trial, whose are its own; ``calibration_ms`` is what one of its tasks took before it, where its repeats
+    follow from that. ``adjusted_mj`` is the figure of the round's own ``protocol``, and ``energy`` has every other
+    reading and figure.
     ``kernel_ptx_sha256`` is what ran, ``inject`` what a simulated device was told to show; ``earlier_attempts`` says
     why the round had to be measured again.
     """
@@ -222,3 +256,4 @@ class RoundRecord:
     kernel_ptx_sha256: str | None = None
     inject: str | None = None
     earlier_attempts: list[Reason] = field(default_factory=list)
+    calibration_ms: float | None = None

@@ -13,8 +13,10 @@ from typing import Any
 from gpu_tasks.records.comparison import CandidateRecord, ComparisonRecord
 from gpu_tasks.records.confirmation import ConfirmationRecord
 from gpu_tasks.records.energy import FigureSummary, GateResult, TelemetryRecord
+from gpu_tasks.records.memory import MemoryRecord
 from gpu_tasks.records.outcomes import Outcome
 from gpu_tasks.records.parts import KernelIdentity, ProvisionRecord, RoundRecord, ValidationRecord, VerifyRecord
+from gpu_tasks.records.qualification import QualificationRecord
 from gpu_tasks.records.reason import Reason
 
 FORMAT = "kernel-nightly/1"
@@ -97,7 +99,8 @@ class RunRecord:
     telemetry gate passed), "failed" (one did not), "unverified" (one was not made or could not be checked) or
     "unavailable" (no counter); ``energy_trust_reason`` says why. ``gates`` are all of the run's. ``rounds`` are the
     first ones and those that ``confirmation`` planned. Of a run that tries a kernel, ``candidate`` says what that is
-    and ``comparison`` how it did. Parts that never ran are null or missing from their list.
+    and ``comparison`` how it did. ``qualification`` and
+    ``memory`` are of workloads that have them. Parts that never ran are null or missing from their list.
     """
 
     kind: str  # "run"
@@ -123,6 +126,8 @@ class RunRecord:
     confirmation: ConfirmationRecord | None = None
     candidate: CandidateRecord | None = None
     comparison: ComparisonRecord | None = None
+    qualification: QualificationRecord | None = None
+    memory: MemoryRecord | None = None
 
     @property
     def confirmation_rounds(self) -> list[int]:

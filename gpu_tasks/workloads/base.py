@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.float32 import Float32Array
+from gpu_tasks.records import QualificationCase, ReferenceState
 
 Labels = npt.NDArray[np.int64]
 
@@ -59,9 +60,17 @@ class DrawnWorkload(Protocol):
 
 
 class Workload(DrawnWorkload, Protocol):
-    """A workload that devices run kernels of. ``benchmark_draw`` is the draw that measurement rounds run on."""
+    """A workload that devices run.
+
+    ``benchmark_draw`` is the draw that measurement rounds run on, ``protocol`` the one they follow on a device with an
+    energy counter, ``plain_protocol`` on one without. ``classic_repeats`` has the replays of a classic round on models
+    whose history has a fixed number of them, by a part of the model's name.
+    """
 
     benchmark_draw: int
+    protocol: str
+    plain_protocol: str
+    classic_repeats: Mapping[str, int]
 
     def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> npt.NDArray[np.float64]:
         """(m, class_count) scores of the reference in float64, of which ``predict`` takes the first highest."""
@@ -74,3 +83,31 @@ class Workload(DrawnWorkload, Protocol):
 
     def intermediates(self, x: Float32Array, labels: Labels, q: Float32Array) -> dict[str, Float32Array]:
         """Named intermediate values of the reference, rounded to float32, to compare a device's with."""
+
+    def reference_state(
+        self, x: Float32Array, labels: Labels, q: Float32Array, draw: int | None
+    ) -> ReferenceState | None:
+        """Where the reference ends on these inputs, beside where it ended when ``draw`` was frozen.
+
+        ``draw`` is the number in the workload's own pinned set, None for inputs of another. Null where a reference
+        leaves nothing but its predictions.
+        """
+
+
+@dataclass(frozen=True)
+class Qualification:
+    """What ``QualifiedWorkload.qualify`` found; the names are those of ``gpu_tasks.records.QualificationRecord``."""
+
+    computed_on: str
+    captured: bool
+    maximum_abs_error: float
+    tolerance: dict[str, float]
+    cases: list[QualificationCase]
+
+
+@runtime_checkable
+class QualifiedWorkload(Protocol):
+    """A workload that has an independent implementation to be held against, beside its reference."""
+
+    def qualify(self, device_kind: str) -> Qualification:
+        """Check everything on a device of this kind; a failed check is a result. Raises what the device lacks."""

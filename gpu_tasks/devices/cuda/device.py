@@ -17,19 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
+from gpu_tasks.devices.cuda.board import CudaBoard
 from gpu_tasks.devices.cuda.control import Spins
 from gpu_tasks.devices.cuda.driver import STATIC_LIMIT_BYTES, Driver
-from gpu_tasks.devices.cuda.instruments import GpuInstruments
 from gpu_tasks.devices.cuda.parameters import check_parameters
-from gpu_tasks.devices.cuda.selection import find_gpu, load_torch
-from gpu_tasks.devices.cuda.stream import Stream
 from gpu_tasks.devices.inputs import check_draw, check_kernel_size
 from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.status import check_predictions, check_status
-from gpu_tasks.energy.clock import MonotonicClock
-from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.float32 import Float32Array
-from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason, TaskError
+from gpu_tasks.records import (
+    BadInput,
+    InfrastructureFailure,
+    KernelIdentity,
+    LibrarySetting,
+    TaskError,
+)
 from gpu_tasks.workloads.base import Labels, Workload
 
 INT_POISON = -0x21524111
@@ -47,15 +49,12 @@ class _Step:
     addresses: list[int]
 
 
-class CudaQda:
+class CudaQda(CudaBoard):
     """``gpu_tasks.devices.base.Device`` for the workload ``qda`` on the first GPU that this process sees.
 
     ``driver`` and ``torch`` are found where none are given. Raises ``CudaFailure`` for what the machine lacks and
     ``BadInput`` for kernels that the driver refuses or that do not fit their manifest.
     """
-
-    kind = "cuda"
-    clock = MonotonicClock()
 
     def __init__(
         self, workload: Workload, kernels: Kernels | None = None, *, driver: Driver | None = None, torch: Any = None
@@ -65,8 +64,7 @@ class CudaQda:
         check_kernel_size(workload, self._kernels)
         for launch, text in zip(self._kernels.launches, self._kernels.texts, strict=True):
             check_parameters(launch, text)
-        self._driver = driver or find_gpu()
-        self._torch = torch or load_torch()
+        super().__init__(driver, torch)
         self._buffers: dict[str, Any] = {}
         self._names: dict[str, str] = {}  # role to buffer
         self._scratch: list[Any] = []
@@ -74,9 +72,7 @@ class CudaQda:
         self._steps: list[_Step] = []
         self._graph: Any = None
         self._spins: Spins | None = None
-        self._instruments: GpuInstruments | None = None
-        self._loaded = self._closed = False
-        self._stream = Stream(self._driver, self._torch)
+        self._loaded = False
         try:
             with self._stream.entered():
                 self._allocate()  # first: torch makes the context in which modules are loaded
@@ -87,27 +83,13 @@ class CudaQda:
             self.close()
             raise
 
-    def fingerprint(self) -> DeviceFingerprint:
-        """The GPU, as the driver describes it: what torch and CUDA_VISIBLE_DEVICES chose, not a position in a list.
-
-        Whether there is a counter is what ``instruments`` says, and what it raises is raised: one bad moment of NVML
-        must not pass for a GPU without a counter.
-        """
-        driver, found = self._driver, self.instruments()
-        return DeviceFingerprint(
-            kind=self.kind,
-            name=driver.device_name(),
-            uuid=driver.device_uuid(),
-            memory_total_bytes=driver.device_memory_bytes(),
-            multiprocessors=driver.multiprocessors(),
-            compute_capability=driver.compute_capability(),
-            energy_counter=not isinstance(found, Reason),
-            energy_counter_reason=found if isinstance(found, Reason) else None,
-        )
-
     def kernel(self) -> KernelIdentity:
         """Variant, geometry, and the hash of the PTX that is executed."""
         return self._kernels.identity()
+
+    def settings(self) -> list[LibrarySetting]:
+        """Empty: it launches kernels of its own."""
+        return []
 
     def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
         """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
@@ -169,15 +151,9 @@ class CudaQda:
         """None: what the kernels keep is relative to centres of their own."""
         return None
 
-    def instruments(self) -> Instruments | Reason:
-        """What energy is measured with here, opened once; or why it cannot be measured.
-
-        Raises ``TaskError`` where it should be measurable: NVML fails, or shows another GPU than the one that computes.
-        """
-        self._require_open("instruments")
-        if self._instruments is None:
-            self._instruments = GpuInstruments(self._driver, self._torch, self.clock, self._stream.translated)
-        return self._instruments.found
+    def state_hashes(self) -> dict[str, str] | None:
+        """None: what it leaves behind beside its predictions is scratch."""
+        return None
 
     def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
         """``replay`` of a graph of as many launches as the task's, which take about ``replay_s`` (within 5 %).
@@ -203,14 +179,12 @@ class CudaQda:
         if self._closed:
             return
         self._closed = True
-        with suppress(TaskError, RuntimeError):
-            self._stream.synchronize()
+        self._wait()
         with suppress(TaskError, RuntimeError):
             self._drop_graph()
         if self._spins is not None:
             self._spins.close()
-        if self._instruments is not None:
-            self._instruments.close()
+        self._close_instruments()
         for module in self._modules:
             with suppress(TaskError):
                 self._driver.unload(module)
@@ -255,10 +229,6 @@ class CudaQda:
         graph, self._graph = self._graph, None
         if graph is not None:
             graph.reset()
-
-    def _require_open(self, what: str) -> None:
-        if self._closed:
-            raise InfrastructureFailure("device_closed", f"{what}: expected an open device, found a closed one")
 
     def _require_inputs(self, what: str) -> None:
         if not self._loaded:

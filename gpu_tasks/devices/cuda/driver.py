@@ -22,7 +22,7 @@ STATIC_LIMIT_BYTES = 48 * 1024
 """Shared memory of a block that needs no opting in (CUDA C++ Programming Guide, compute capabilities)."""
 
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # CU_FUNC_ATTRIBUTE_...
-_MULTIPROCESSOR_COUNT, _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 16, 75, 76  # CU_DEVICE_ATTRIBUTE_...
+_MULTIPROCESSOR_COUNT, _L2_CACHE_SIZE, _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 16, 38, 75, 76  # CU_DEVICE_ATTRIBUTE_...
 _ERROR_LOG_BUFFER, _ERROR_LOG_BUFFER_SIZE_BYTES = 5, 6  # CU_JIT_...
 _NOT_CAPTURING = 0  # CU_STREAM_CAPTURE_STATUS_NONE
 _LOG_BYTES = 8192
@@ -119,6 +119,10 @@ class Driver:
     def multiprocessors(self, ordinal: int = 0) -> int:
         """Number of streaming multiprocessors."""
         return self._attribute(_MULTIPROCESSOR_COUNT, ordinal)
+
+    def l2_cache_bytes(self, ordinal: int = 0) -> int:
+        """Size of the L2 cache."""
+        return self._attribute(_L2_CACHE_SIZE, ordinal)
 
     def compute_capability(self, ordinal: int = 0) -> list[int]:
         """Major and minor compute capability."""

@@ -23,7 +23,7 @@ from gpu_tasks.devices.manifest import Kernels, Launch, load_kernels
 from gpu_tasks.devices.status import check_predictions, check_status
 from gpu_tasks.energy.clock import MonotonicClock
 from gpu_tasks.energy.instruments import Instruments
-from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, Reason
+from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, LibrarySetting, Reason
 from gpu_tasks.workloads.base import Workload
 
 NO_EVENTS = Reason("no_device_events", "an emulated device's time says nothing about a GPU's")
@@ -68,6 +68,10 @@ class EmulatedQda:
     def kernel(self) -> KernelIdentity:
         """Variant, geometry, and the hash of the PTX that is executed."""
         return self._kernels.identity()
+
+    def settings(self) -> list[LibrarySetting]:
+        """Empty: it computes by itself."""
+        return []
 
     def load(self, x: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], q: npt.NDArray[np.float32]) -> None:
         """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
@@ -114,6 +118,10 @@ class EmulatedQda:
 
     def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
         """None: what the kernels keep is relative to centres of their own."""
+        return None
+
+    def state_hashes(self) -> dict[str, str] | None:
+        """None: what it leaves behind beside its predictions is scratch."""
         return None
 
     def instruments(self) -> Instruments | Reason:

@@ -69,3 +69,15 @@ def tensor_sha256(tensor: Any) -> str:
 
 def _by_name(names: Sequence[str], tensors: Sequence[Any]) -> dict[str, str]:
     return {name: tensor_sha256(tensor) for name, tensor in zip(names, tensors, strict=True)}
+
+
+def by_dotted_name(hashes: StateHashes) -> dict[str, str]:
+    """Every hash under one name, such as ``final_parameter_sha256.weights.0`` or ``epoch_permutation_sha256.1``."""
+    found: dict[str, str] = {}
+    for name, value in vars(hashes).items():
+        if isinstance(value, str):
+            found[name] = value
+        else:
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            found |= {f"{name}.{key}": sha256 for key, sha256 in items}
+    return found

@@ -8,11 +8,16 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from gpu_tasks.records import BadInput, InfrastructureFailure
+from gpu_tasks.records import BadInput, InfrastructureFailure, LibrarySetting
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 REPEATABLE_WORKSPACES = (":4096:8", ":16:8")
 """Workspaces with which cuBLAS gives the same bits whatever streams are in use, as its manual has them."""
+
+CHOSEN_WORKSPACE = ":16:8"
+"""That of the original measurement, where nobody has set one: a fifth of the other's memory, the same predictions."""
+
+_chosen_here: list[str] = []
 
 
 def require_torch() -> Any:
@@ -20,12 +25,40 @@ def require_torch() -> Any:
     try:
         return import_module("torch")
     except ImportError as error:
-        message = f"torch: expected it in this environment (docs/learner.md), found none: {error}"
+        expected = "torch: expected in an environment that runs the learner, found none"
+        message = f"{expected} ({error}); make it by `provision --environment learner`"
         raise InfrastructureFailure("torch_missing", message) from None
 
 
+def choose_workspace() -> None:
+    """Set ``CUBLAS_WORKSPACE_CONFIG`` where it is not set; to be called before anything is computed on a GPU.
+
+    cuBLAS looks at it when it is first used, and at no other time.
+    """
+    if not os.environ.get(WORKSPACE):
+        os.environ[WORKSPACE] = CHOSEN_WORKSPACE
+        _chosen_here.append(CHOSEN_WORKSPACE)
+
+
+def settings() -> list[LibrarySetting]:
+    """What torch and cuBLAS are set to in this process, as far as a result depends on it."""
+    torch = require_torch()
+    workspace = os.environ.get(WORKSPACE) or None
+    origin = "unset" if workspace is None else "program" if workspace in _chosen_here else "environment"
+    found = {
+        "torch.are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled(),
+        "torch.get_float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "torch.backends.cuda.matmul.allow_tf32": torch.backends.cuda.matmul.allow_tf32,
+        "torch.backends.cudnn.allow_tf32": torch.backends.cudnn.allow_tf32,
+        "torch.backends.cudnn.benchmark": torch.backends.cudnn.benchmark,
+        "threads of a task on a CPU": 1,
+    }
+    own = [LibrarySetting(name, str(value), "program") for name, value in found.items()]
+    return [LibrarySetting(WORKSPACE, workspace, origin), *own]
+
+
 def set_repeatable() -> None:
-    """Set this process to what ``check_settings`` asks; ``CUBLAS_WORKSPACE_CONFIG`` must be set before it starts."""
+    """Set this process to what ``check_settings`` asks, but for ``CUBLAS_WORKSPACE_CONFIG``."""
     torch = require_torch()
     torch.use_deterministic_algorithms(True)
     # The filling would be work of its own in every captured graph, and the task reads nothing it has not written.

@@ -6,69 +6,22 @@ Imports torch: import this module where it is used, not at the head of one that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 
-from gpu_tasks.records import BadInput
+from gpu_tasks.records import BadInput, DeviceMemory, Inventory, NamedTensor, Storage
 from gpu_tasks.workloads.learner.task import LearnerTask
 
 
-@dataclass(frozen=True)
-class NamedTensor:
-    """A tensor as a view of a storage. ``stride`` and ``storage_offset`` count elements."""
+class Runs(Protocol):
+    """A task that is ready to be run."""
 
-    name: str
-    storage_id: int
-    shape: list[int]
-    stride: list[int]
-    dtype: str
-    storage_offset: int
-    logical_bytes: int
+    def run(self) -> None:
+        """Run it once."""
 
 
-@dataclass(frozen=True)
-class Storage:
-    """Memory that one or more tensors share; ``aliases`` names them."""
-
-    storage_id: int
-    device: str
-    address: int
-    bytes: int
-    aliases: list[str]
-
-
-@dataclass(frozen=True)
-class Inventory:
-    """Named tensors and their storages, each storage counted once.
-
-    The last two are null on a CPU, whose allocator keeps no count: what it has allocated in all, and how much of that
-    is behind no named tensor (pools of graphs, workspaces of libraries).
-    """
-
-    named_tensors: list[NamedTensor]
-    unique_storages: list[Storage]
-    unique_named_storage_bytes: int
-    allocator_allocated_bytes: int | None
-    allocated_bytes_without_named_storage_reference: int | None
-
-
-@dataclass(frozen=True)
-class DeviceMemory:
-    """What torch's allocator of a GPU had, in bytes, around making a task and running it once.
-
-    Only tensors: a driver's context is not in it. The peaks are of both, making and running.
-    """
-
-    allocated_before_prepare_bytes: int
-    reserved_before_prepare_bytes: int
-    allocated_after_prepare_bytes: int
-    prepare_and_invoke_peak_allocated_bytes: int
-    allocated_after_invoke_bytes: int
-    reserved_after_invoke_bytes: int
-    prepare_and_invoke_peak_reserved_bytes: int
-    added_peak_over_entry_allocated_bytes: int
+Task = TypeVar("Task", bound=Runs)
 
 
 def take_inventory(tensors: Mapping[str, Any], allocated_bytes: int | None = None) -> Inventory:
@@ -105,7 +58,7 @@ def inventory_of(task: LearnerTask) -> Inventory:
     return take_inventory(task.tensors(), allocated)
 
 
-def measure_device_memory(prepare: Callable[[], LearnerTask], device: str) -> tuple[LearnerTask, DeviceMemory]:
+def measure_device_memory(prepare: Callable[[], Task], device: str) -> tuple[Task, DeviceMemory]:
     """Make a task with ``prepare``, run it once, and say what that took of the GPU ``device``.
 
     In a fresh process the figures are the task's alone. Raises ``BadInput`` (``no_device_memory``) for a CPU; there a

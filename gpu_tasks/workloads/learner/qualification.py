@@ -8,10 +8,12 @@ Imports torch: import this module where it is used, not at the head of one that 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import torch
 
+from gpu_tasks.records import QualificationCase
 from gpu_tasks.workloads.learner.core_checks import CoreCheck, check_core
 from gpu_tasks.workloads.learner.library import check_settings, one_thread
 from gpu_tasks.workloads.learner.training_checks import ATOL, RTOL, TrainingCase, check_training
@@ -59,3 +61,24 @@ def qualify(device: str = "cpu", *, captured: bool | None = None) -> Qualificati
         tolerance={"atol": ATOL, "rtol": RTOL},
         cases=cases,
     )
+
+
+def as_cases(found: Qualification) -> list[QualificationCase]:
+    """Every row of the core and every training case as records have them, each with its figures."""
+    core = [
+        QualificationCase(
+            name=f"core {check.dtype.removeprefix('torch.')}, depth {check.depth}",
+            passed=check.passed,
+            checks=1,
+            failures=[] if check.passed else ["forward, gradients, inverse or what is kept"],
+            figures=dataclasses.asdict(check),
+        )
+        for check in found.core
+    ]
+    training = [
+        QualificationCase(
+            f"training, depth {case.depth}", case.passed, case.checks, case.failures, dataclasses.asdict(case)
+        )
+        for case in found.cases
+    ]
+    return [*core, *training]

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy, linear
 
@@ -19,7 +20,7 @@ from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import BadInput
 from gpu_tasks.workloads.learner.config import LearnerConfig, check_batch, check_config
 from gpu_tasks.workloads.learner.core import run_core
-from gpu_tasks.workloads.learner.graphs import Graphs
+from gpu_tasks.workloads.learner.graphs import Graphs, Step
 from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
 from gpu_tasks.workloads.learner.inputs import CLASSES, Inputs, Labels, check_inputs
 from gpu_tasks.workloads.learner.library import check_settings, one_thread
@@ -64,7 +65,7 @@ class LearnerTask:
         self.trace = [tuple([torch.empty_like(t) for t in kind] for kind in kinds) for _ in range(steps)]
         self._reset, self._epoch, self._predict = self.reset, self.epoch, self.predict
         if captured:
-            self._capture()
+            self.capture()
 
     def _place(self, inputs: Inputs, initial: Mapping[str, Float32Array], width: int) -> None:
         def placed(array: Any) -> Any:
@@ -96,13 +97,46 @@ class LearnerTask:
             named[name] = getattr(self, name)
         return named
 
+    def load(self, inputs: Inputs) -> None:
+        """Put other inputs of the same sizes into the resident tensors, which graphs go on reading.
+
+        Raises ``BadInput`` as ``check_inputs`` does, and ``bad_shape``.
+        """
+        check_inputs(inputs)
+        places: dict[str, tuple[npt.NDArray[Any], Any]] = {
+            "x": (inputs.x, self.raw),
+            "labels": (inputs.labels, self.labels),
+            "q": (inputs.q, self.raw_query),
+        }
+        for name, (values, place) in places.items():
+            if values.shape != tuple(place.shape):
+                raise BadInput("bad_shape", f"{name}: shape: expected {tuple(place.shape)}, found {values.shape}")
+        for values, place in places.values():
+            place.copy_(torch.tensor(values))
+
+    def poison(self) -> None:
+        """NaN in every value that a run makes, and in integers what no run leaves behind."""
+        with torch.no_grad():
+            for tensor in (*self.parameters, *self.gradients, *self.velocities, self.x, self.q, self.scores):
+                tensor.fill_(float("nan"))
+        self.predictions.fill_(-1)
+        self.order.zero_()  # a place in the set all the same: what reads it too early trains on one sample alone
+
     def run(self) -> None:
-        """One whole task. On a GPU it is queued on the current stream and not waited for."""
+        """One whole task, captured if it is. On a GPU it is queued on the current stream and not waited for."""
+        self._run(self.run_reset, self._epoch, self.run_predict)
+
+    def run_eagerly(self) -> None:
+        """One whole task without graphs, whether it is captured or not."""
+        self._run(self.reset, self.epoch, self.predict)
+
+    def _run(self, reset: Step, epoch: Step, predict: Step) -> None:
         with one_thread() if self.device.type == "cpu" else nullcontext():
-            self.run_reset()
-            for epoch in range(self.config.epochs):
-                self.run_epoch(epoch)
-            self.run_predict()
+            reset()
+            for number in range(self.config.epochs):
+                self.order.copy_(self.orders[number])
+                epoch()
+            predict()
         self.runs += 1
 
     def run_reset(self) -> None:
@@ -173,7 +207,8 @@ class LearnerTask:
                 for target, source in zip(kept, now, strict=True):
                     target.copy_(source)
 
-    def _capture(self) -> None:
+    def capture(self) -> None:
+        """Make the three graphs, which ``run`` then replays; raises ``BadInput`` (``not_captured``) on a CPU."""
         if self.device.type != "cuda":
             raise BadInput(
                 "not_captured", f"device: expected a GPU, whose work a graph can capture, found {self.device}"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.float32 import Float32Array
+from gpu_tasks.records import ReferenceState
 from gpu_tasks.workloads.area import reduce_images
 from gpu_tasks.workloads.base import Labels, PinnedSet
 from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
@@ -28,6 +29,8 @@ class Qda:
     query_samples = 1000
     feature_count = FEATURES
     class_count = CLASSES
+    protocol, plain_protocol = "audited", "classic"
+    classic_repeats: Mapping[str, int] = {"A100-SXM4-40GB": 1_000_000}  # as the original record
     pinned_sets: Mapping[str, PinnedSet] = {ORIGINAL.name: ORIGINAL}
 
     def features(self, images: npt.NDArray[np.uint8]) -> Float32Array:
@@ -57,3 +60,8 @@ class Qda:
         """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""
         model = train(x, labels)
         return {"means": model.means.astype(np.float32), "scores": scores(model, q).astype(np.float32)}
+
+    def reference_state(
+        self, x: Float32Array, labels: Labels, q: Float32Array, draw: int | None
+    ) -> ReferenceState | None:
+        """None: predictions are all that there is to freeze of it."""

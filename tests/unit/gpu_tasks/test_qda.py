@@ -118,5 +118,5 @@ def test_the_singular_class_is_the_one_named(qda: Workload) -> None:
 
 
 def test_unknown_workload() -> None:
-    with pytest.raises(BadInput, match="expected one of qda, found 'lda'"):
+    with pytest.raises(BadInput, match="expected one of learner, qda, found 'lda'"):
         get_workload("lda")

@@ -182,13 +182,13 @@ def test_cpu_devices_measure_no_energy_and_say_why(device: ReferenceQda, qda: Wo
     [("auto", "emulated"), ("emulated", "emulated"), ("reference", "reference"), ("simulated", "simulated")],
 )
 def test_registry_opens(qda: Workload, requested: str, kind: str) -> None:
-    assert registry.resolve_kind(requested) == kind
+    assert registry.resolve_kind(requested, "qda") == kind
     assert registry.open_device(requested, qda).kind == kind
 
 
 def test_auto_is_the_gpu_where_there_is_one(qda: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "auto_means_cuda", lambda: True)
-    assert registry.resolve_kind("auto") == "cuda"
+    assert registry.resolve_kind("auto", "qda") == "cuda"
 
 
 @pytest.mark.parametrize("checked", [True, False])

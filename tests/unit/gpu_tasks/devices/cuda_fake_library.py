@@ -67,7 +67,7 @@ class FakeLibrary:
         size._obj.value = 42405855232
 
     def _cuDeviceGetAttribute(self, value: Any, attribute: int, device: int) -> None:
-        value._obj.value = {16: 108, 75: 8, 76: 0}[attribute]
+        value._obj.value = {16: 108, 38: 41943040, 75: 8, 76: 0}[attribute]
 
     def _cuModuleLoadData(self, module: Any, image: bytes) -> int:
         assert image.endswith(b"\0")

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from gpu_tasks.devices.base import Device
+from gpu_tasks.devices.cuda import board as shared
 from gpu_tasks.devices.cuda import control, device, instruments
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.registry import Simulation, open_device
@@ -38,8 +39,8 @@ from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
 @pytest.fixture
 def emulate(monkeypatch: pytest.MonkeyPatch) -> Callable[[EmulatingGpu], None]:
     def use(gpu: EmulatingGpu) -> None:
-        monkeypatch.setattr(device, "find_gpu", lambda: Driver(FakeLibrary(gpu)))
-        monkeypatch.setattr(device, "load_torch", lambda: fake_torch(gpu))
+        monkeypatch.setattr(shared, "find_gpu", lambda: Driver(FakeLibrary(gpu)))
+        monkeypatch.setattr(shared, "load_torch", lambda: fake_torch(gpu))
 
     return use
 

@@ -47,6 +47,17 @@ def instruments_of(device: SimulatedQda) -> Instruments:
     return instruments
 
 
+def test_closing_frees_what_computes_and_the_place_on_the_board_once(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, closed = opened(), list[bool]()
+    monkeypatch.setattr(device._computing, "close", lambda: closed.append(True))
+    before = device._gpu.open_devices
+    device.close()
+    device.close()
+    assert (closed, device._gpu.open_devices) == ([True], before - 1)
+
+
 def measured(device: SimulatedQda, replay: Callable[[int], object], repeats: int) -> tuple[float, float]:
     """Energy above idle in mJ, tail included, and seconds of a replay on the device's clock."""
     instruments = instruments_of(device)
@@ -79,7 +90,7 @@ def test_what_did_not_change_is_not_executed_again_and_what_did_is(
 ) -> None:
     device = opened()
     runs: list[int] = []
-    emulated = device._emulated
+    emulated = device._computing
     plain = emulated.replay
     monkeypatch.setattr(emulated, "replay", lambda: (runs.append(1), plain())[1])
     device.replay()

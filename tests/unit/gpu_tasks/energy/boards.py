@@ -6,15 +6,27 @@ from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
+from gpu_tasks.energy.simulation.profiles import A100_HEALTHY, TASKS
 from gpu_tasks.records import parse_effects
 
 
 class Board:
     """A simulated GPU with its instruments and a replay of the task."""
 
-    def __init__(self, inject: str = "", seed: int = 1, drift: str = "none", tick_period_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        inject: str = "",
+        seed: int = 1,
+        drift: str = "none",
+        tick_period_s: float = 0.1,
+        workload: str = "qda",
+    ) -> None:
         self.gpu = SimulatedGpu(
-            effects=parse_effects(inject or None), seed=seed, drift=drift, tick_period_s=tick_period_s
+            profile=TASKS.get(workload, A100_HEALTHY),
+            effects=parse_effects(inject or None),
+            seed=seed,
+            drift=drift,
+            tick_period_s=tick_period_s,
         )
         self.instruments: Instruments = simulated_instruments(self.gpu)
         self.said: list[str] = []

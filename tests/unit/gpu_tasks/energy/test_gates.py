@@ -142,6 +142,28 @@ def test_spread(run: RunRecord, values: list[float], passed: bool | None) -> Non
     assert gate(run, "round_spread", rounds).passed is passed
 
 
+@pytest.mark.parametrize(("name", "allowed"), [("round_spread", 0.18), ("sham_window", 0.12)])
+def test_what_short_windows_read_by_themselves_is_allowed_of_trials(run: RunRecord, name: str, allowed: float) -> None:
+    """Standard uncertainties of 3 % of the median; a longer protocol with the same ones is not let off."""
+
+    def rounds(protocol: str, found: float) -> list[RoundRecord]:
+        made = []
+        for record, value in zip(run.rounds, (1.0, 1.0, 1.0 + found), strict=True):
+            assert record.energy is not None
+            figure = record.energy.figures[0]
+            sigma = dataclasses.replace(figure.uncertainty, combined_mj=0.03)
+            figures = [dataclasses.replace(figure, figure=protocol, uncertainty=sigma)]
+            sham = record.energy.sham and dataclasses.replace(record.energy.sham, adjusted_mj=found)
+            changed = with_energy(record, figures=figures, sham=sham)
+            made.append(dataclasses.replace(changed, protocol=protocol, adjusted_mj=value))
+        return made
+
+    for found, passed in ((0.99 * allowed, True), (1.01 * allowed, False)):
+        judged = gate(run, name, rounds("trial", found))
+        assert (judged.passed, judged.high) == (passed, pytest.approx(allowed))
+    assert gate(run, name, rounds("audited", 0.99 * allowed)).passed is False
+
+
 def test_invalid_rounds_do_not_count(run: RunRecord) -> None:
     wild = dataclasses.replace(run.rounds[0], valid=False, adjusted_mj=9.0)
     found = gate(run, "round_spread", [*run.rounds, wild])

@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 
 from gpu_tasks.energy import protocols
 from gpu_tasks.energy.counter import tick_period_s
+from gpu_tasks.energy.figures import trial_repeats
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE, SHAM, interleaved_figures
-from gpu_tasks.energy.protocols import AUDITED, CLASSIC, Plan, blocks_of, follow, interleave, warm_up
+from gpu_tasks.energy.protocols import AUDITED, CLASSIC, TRIAL_PLAN, Plan, blocks_of, follow, interleave, warm_up
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.energy.window_figures import window_figures
 from gpu_tasks.records import EnergyFigure
 from tests.unit.gpu_tasks.energy.boards import Board
 
 
-def measured(board: Board, plan: Plan, seed: int = 1) -> tuple[protocols.Windows, dict[str, EnergyFigure]]:
+def measured(
+    board: Board, plan: Plan, seed: int = 1, settled: bool = False
+) -> tuple[protocols.Windows, dict[str, EnergyFigure]]:
     repeats = math.ceil(plan.active_s / board.gpu.replay_s)
     tick = tick_period_s(board.instruments.gpu, board.instruments.clock)
     windows = follow(
@@ -40,6 +43,7 @@ def measured(board: Board, plan: Plan, seed: int = 1) -> tuple[protocols.Windows
         aligned=windows.aligned,
         audited=windows.audited,
         around=Surroundings(tick, None),
+        settled=settled,
     )
     return windows, {figure.figure: figure for figure in figures}
 
@@ -88,6 +92,35 @@ def test_every_figure_has_the_truth_near_its_interval(plan: Plan, seed: int) -> 
         middle = (sigma.low_mj + sigma.high_mj) / 2
         assert abs(middle - board.gpu.replay_mj) < 5 * sigma.combined_mj
     assert figures["aligned"].uncertainty.combined_mj < figures["classic"].uncertainty.combined_mj / 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_trial_has_the_windows_of_the_learners_records(seed: int) -> None:
+    """Settled idle windows of 3 s around 5 s of tasks, and its figure misses the tail that it says."""
+    board = Board(seed=seed, workload="learner")
+    repeats = TRIAL_PLAN.repeats(board.gpu.replay_s)
+    assert repeats == trial_repeats(1000 * board.gpu.replay_s) == math.ceil(5 / board.gpu.replay_s)
+    windows, figures = measured(board, TRIAL_PLAN, settled=True)
+    assert windows.audited is None
+    for idle in (windows.idle_before, windows.idle_after):
+        assert length(idle) == pytest.approx(3.0, abs=0.3)
+    assert windows.idle_after.start.time_s - windows.end.time_s == pytest.approx(3.0, abs=0.25)
+    assert set(figures) == {"trial", "aligned"}
+    for figure in figures.values():
+        sigma = figure.uncertainty
+        middle = (sigma.low_mj + sigma.high_mj) / 2
+        assert abs(middle - board.gpu.replay_mj) < 5 * sigma.combined_mj
+    assert figures["trial"].uncertainty.bias_mj == pytest.approx(-65, abs=8)
+    assert figures["trial"].uncertainty.combined_mj == pytest.approx(33, abs=4)
+    assert figures["aligned"].uncertainty.combined_mj < 3
+
+
+@pytest.mark.parametrize(
+    ("calibration_ms", "repeats"), [(46.3092155456543, 108), (48.26192092895508, 104), (5000, 1), (1, 1000)]
+)
+def test_the_repeats_of_a_trial(calibration_ms: float, repeats: int) -> None:
+    """The first two are the records'."""
+    assert trial_repeats(calibration_ms) == repeats
 
 
 def test_a_steady_drift_cancels_in_the_aligned_figure() -> None:

@@ -12,7 +12,7 @@ from gpu_tasks.payload.build import build_set
 from gpu_tasks.payload.mnist import Images
 from gpu_tasks.workloads.base import DrawnWorkload
 from gpu_tasks.workloads.learner.library import set_repeatable
-from gpu_tasks.workloads.registry import get_drawn_workload
+from gpu_tasks.workloads.registry import get_workload
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def repeatable() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def learner() -> DrawnWorkload:
-    return get_drawn_workload("learner")
+    return get_workload("learner")
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_tasks.records import BadInput, InfrastructureFailure
+from gpu_tasks.records import DEFAULT_PAYLOADS, BadInput, InfrastructureFailure
 from gpu_tasks.sources import ROOT
+from gpu_tasks.workloads import registry
 from gpu_tasks.workloads.learner import library
 from gpu_tasks.workloads.learner.config import RECORDED, check_batch, parse_config, read_config
 from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
@@ -140,13 +141,19 @@ def test_each_epoch_has_an_order_of_its_own() -> None:
     assert not np.array_equal(orders[0], orders[1])
 
 
+def test_every_workload_has_a_set_that_is_meant_where_none_is_named() -> None:
+    assert set(DEFAULT_PAYLOADS) == set(registry._WORKLOADS)
+    for name, payload in DEFAULT_PAYLOADS.items():
+        assert payload in registry.get_workload(name).pinned_sets
+
+
 def test_without_torch_it_is_said_and_nothing_else_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InfrastructureFailure, match=r"torch: expected it in this environment \(docs/learner.md\)") as e:
+    with pytest.raises(InfrastructureFailure, match="make it by `provision --environment learner`") as e:
         library.require_torch()
     assert e.value.code == "torch_missing"
     names = "gpu_tasks.workloads.registry as registry"
-    code = f"import sys, {names}; registry.get_drawn_workload('learner'); print('torch' in sys.modules)"
+    code = f"import sys, {names}; registry.get_workload('learner'); print('torch' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"

@@ -22,7 +22,7 @@ from gpu_tasks.workloads.base import DrawnWorkload
 from gpu_tasks.workloads.learner import frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.initial import draw_parameters, epoch_orders
-from gpu_tasks.workloads.registry import get_drawn_workload
+from gpu_tasks.workloads.registry import get_workload
 
 INITIAL = {
     "weights.0": "194490b683f6426b65457a6725f0646768f8d46a361d9b125cfc768ab614f8fb",
@@ -61,7 +61,7 @@ def test_draw_0_has_the_recorded_predictions() -> None:
     predictions = frozen.predictions(LEARNER_DRAW_0.draw)
     assert sha256(predictions) == LEARNER_DRAW_0.int64_sha256
     assert sha256(predictions.astype(np.int32)) == LEARNER_DRAW_0.int32_sha256
-    manifest, digest = read_manifest(frozen.FOLDER, get_drawn_workload("learner"))
+    manifest, digest = read_manifest(frozen.FOLDER, get_workload("learner"))
     assert digest == frozen.MANIFEST_SHA256
     entry = manifest.draws[LEARNER_DRAW_0.draw]
     assert entry.frozen_prediction_sha256 == LEARNER_DRAW_0.npy_sha256
@@ -69,7 +69,7 @@ def test_draw_0_has_the_recorded_predictions() -> None:
 
 
 def test_predictions_states_and_manifest_are_of_the_same_draws() -> None:
-    manifest, _ = read_manifest(frozen.FOLDER, get_drawn_workload("learner"))
+    manifest, _ = read_manifest(frozen.FOLDER, get_workload("learner"))
     assert manifest.source_sha256 == {"train-images": IMAGES_SHA256, "train-labels": LABELS_SHA256}
     states = frozen.reference_states().states
     assert states[0].correct == LEARNER_DRAW_0.correct
@@ -162,7 +162,7 @@ def test_one_flipped_byte(copy: Path, learner: DrawnWorkload, file: str, offset:
 
 def test_a_set_of_another_workload_is_refused(one_draw: Path) -> None:
     with pytest.raises(BadInput, match=r"manifest.json: \$\.draws\[0\]\.arrays\.x\.shape: expected \[1000, 9\]"):
-        verify_payload("spring", one_draw, get_drawn_workload("qda"))
+        verify_payload("spring", one_draw, get_workload("qda"))
 
 
 def test_states_say_what_was_tried_on_other_cpus() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu_tasks.convert.learner_memory_form import Inventory as RecordedInventory
-from gpu_tasks.records import BadInput, from_json, to_json
+from gpu_tasks.records import BadInput, DeviceMemory, Inventory, from_json, to_json
 from gpu_tasks.workloads.learner import frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.initial import parameter_shapes
@@ -20,7 +20,7 @@ from tests.unit.gpu_tasks.learner import small
 torch = pytest.importorskip("torch")
 
 from gpu_tasks.workloads.learner import graphs, memory  # noqa: E402 - after the skip
-from gpu_tasks.workloads.learner.memory import Inventory, inventory_of, take_inventory  # noqa: E402
+from gpu_tasks.workloads.learner.memory import inventory_of, take_inventory  # noqa: E402
 from gpu_tasks.workloads.learner.task import LearnerTask  # noqa: E402
 
 NAMES = ["weights.0", "weights.1", "weights.2", "weights.3", "head.weight", "head.bias"]
@@ -116,7 +116,7 @@ def test_memory_around_making_and_running(monkeypatch: pytest.MonkeyPatch) -> No
         return SimpleNamespace(run=run)
 
     _, found = memory.measure_device_memory(prepare, "cuda")
-    assert found == memory.DeviceMemory(
+    assert found == DeviceMemory(
         allocated_before_prepare_bytes=100,
         reserved_before_prepare_bytes=1000,
         allocated_after_prepare_bytes=160,

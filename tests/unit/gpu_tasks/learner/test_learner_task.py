@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,40 @@ def test_it_comes_out_the_same_whatever_was_left_behind() -> None:
     other = task()
     other.run()
     assert state_hashes(other) == expected
+
+
+def test_other_inputs_in_the_same_tensors() -> None:
+    """What a captured graph reads: nothing of the first inputs is left, and none of the tensors is another."""
+    first, second = small.inputs(), small.inputs()
+    second = dataclasses.replace(second, x=1 - second.x, labels=(second.labels + 1) % 10, q=1 - second.q)
+    loaded = task()
+    loaded.run()
+    addresses = [tensor.data_ptr() for tensor in loaded.tensors().values()]
+    loaded.load(second)
+    loaded.poison()
+    loaded.run()
+    fresh = LearnerTask(small.config(), second, draw_parameters(small.config(), 10))
+    fresh.run()
+    assert state_hashes(loaded) == state_hashes(fresh)
+    assert [tensor.data_ptr() for tensor in loaded.tensors().values()] == addresses
+    loaded.load(first)
+    with pytest.raises(BadInput, match=r"q: shape: expected \(7, 9\), found \(6, 9\)"):
+        loaded.load(dataclasses.replace(first, q=first.q[1:]))
+    with pytest.raises(BadInput, match="a grey of 0 to 1"):
+        loaded.load(dataclasses.replace(second, x=second.x + 2))
+    loaded.run()
+    assert state_hashes(loaded).input_hashes == state_hashes(task()).input_hashes  # nothing of what was refused
+
+
+def test_poison_is_everywhere_but_in_what_was_given() -> None:
+    poisoned = task()
+    poisoned.run()
+    poisoned.poison()
+    given = [name for name in poisoned.tensors() if name.startswith("initial")]
+    given += ["raw", "raw_query", "labels", "orders", "order", "predictions"]
+    for name, tensor in poisoned.tensors().items():
+        assert bool(torch.isnan(tensor).all()) is (name not in given), name
+    assert set(poisoned.predictions.tolist()) == {-1}
 
 
 @pytest.mark.parametrize("change", [{"seed": 12}, {"epochs": 1}, {"momentum": 0.8}, {"alpha": 0.4}, {"batch_size": 7}])
