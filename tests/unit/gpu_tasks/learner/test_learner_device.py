@@ -123,7 +123,6 @@ def test_the_registry_opens(learner: Workload, requested: str, kind: str) -> Non
         KernelChoice(variant="record"),
         KernelChoice(ptx=(Path("x.ptx"),)),
         KernelChoice(manifest=Path("m.json")),
-        KernelChoice(check_races=True),
     ],
 )
 def test_kernels_that_it_has_no_use_for(learner: Workload, kind: str, choice: KernelChoice) -> None:
