@@ -95,7 +95,7 @@ def test_an_interruption_ends_the_program_and_waits_for_what_it_ends(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = tmp_path / "ended"
-    interpreter(tmp_path, monkeypatch, f"trap 'sleep 0.3; touch {ended}; exit 5' TERM; sleep 60 & wait")
+    interpreter(tmp_path, monkeypatch, f"trap 'sleep 0.3; touch {ended}; exit 5' TERM; sleep 60 >/dev/null 2>&1 & wait")
     with pytest.raises(KeyboardInterrupt), started(home, "compare", []) as program:
         time.sleep(0.3)
         raise KeyboardInterrupt

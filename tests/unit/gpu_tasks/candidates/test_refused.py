@@ -64,7 +64,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
     "two lines": (nothing, "a\nb", "bad_candidate", "--spec: expected printable text"),
     "no such bundle": (nothing, "candidate-0123456789abcdef", "unknown_bundle", "expected a bundle in"),
     "a file elsewhere": (nothing, "/etc/hostname", "candidate_outside", "expected a path inside the repository"),
-    "a way out": (nothing, "kernels/../../../../../../etc/hostname", "candidate_outside", "found /etc/hostname"),
+    "a way out": (nothing, "kernels/" + "../" * 30 + "etc/hostname", "candidate_outside", "found /etc/hostname"),
     "no such file": (nothing, "/no/such/file.ptx", "no_such_file", "expected a file in the repository, found none"),
     "a link out": (
         lambda r: link(r, "own.ptx", "/etc/hostname"),
