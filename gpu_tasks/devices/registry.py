@@ -99,7 +99,7 @@ def _open_simulated(wanted: _Wanted) -> Device:
 
 def _ready_for_learner(wanted: _Wanted) -> None:
     """Refuse what the learner has no use for, before torch is imported, and then say so where there is none."""
-    from gpu_tasks.workloads.learner.library import require_torch
+    from gpu_tasks.workloads.learner.torch_settings import require_torch
 
     _without_ptx(wanted, "a workload that runs PTX, found learner, which computes with torch")
     require_torch()

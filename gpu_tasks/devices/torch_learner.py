@@ -33,9 +33,9 @@ from gpu_tasks.workloads.learner import frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.hashes import by_dotted_name, state_hashes
 from gpu_tasks.workloads.learner.inputs import Inputs
-from gpu_tasks.workloads.learner.library import set_repeatable, settings
 from gpu_tasks.workloads.learner.memory import inventory_of
 from gpu_tasks.workloads.learner.task import LearnerTask
+from gpu_tasks.workloads.learner.torch_settings import set_repeatable, settings
 
 NO_ALLOCATOR = Reason("no_allocator", "torch's allocator counts on a GPU only: a CPU has no such figures")
 NO_CACHE = Reason("no_cache_size", "the size of an L2 cache is a GPU's: a CPU device says nothing of it")

@@ -25,9 +25,9 @@ from gpu_tasks.workloads.learner.config import RECORDED, LearnerConfig
 from gpu_tasks.workloads.learner.core_checks import saved_by
 from gpu_tasks.workloads.learner.initial import draw_parameters, epoch_orders
 from gpu_tasks.workloads.learner.inputs import Inputs
-from gpu_tasks.workloads.learner.library import set_repeatable
 from gpu_tasks.workloads.learner.ordinary import OrdinaryLearner, normalise, optimiser
 from gpu_tasks.workloads.learner.task import QUERY_ROWS, LearnerTask
+from gpu_tasks.workloads.learner.torch_settings import set_repeatable
 
 KINDS = ("reversible", "ordinary", "compiled")
 SAMPLES, PIXELS = 10_000, 81

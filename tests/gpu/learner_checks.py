@@ -17,10 +17,10 @@ from gpu_tasks.workloads.learner import frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.hashes import state_hashes
 from gpu_tasks.workloads.learner.inputs import Inputs
-from gpu_tasks.workloads.learner.library import set_repeatable
 from gpu_tasks.workloads.learner.memory import inventory_of, measure_device_memory
 from gpu_tasks.workloads.learner.qualification import qualify
 from gpu_tasks.workloads.learner.task import LearnerTask
+from gpu_tasks.workloads.learner.torch_settings import set_repeatable
 
 RUNS = 5
 

@@ -31,9 +31,9 @@ from gpu_tasks.records import (
 from gpu_tasks.workloads.base import Labels, Workload
 from gpu_tasks.workloads.learner.hashes import by_dotted_name, state_hashes
 from gpu_tasks.workloads.learner.inputs import CLASSES
-from gpu_tasks.workloads.learner.library import check_settings, choose_workspace
 from gpu_tasks.workloads.learner.memory import inventory_of, measure_device_memory
 from gpu_tasks.workloads.learner.task import LearnerTask
+from gpu_tasks.workloads.learner.torch_settings import check_settings, choose_workspace
 
 DEVICE = "cuda"
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.workloads.learner.config import LearnerConfig
 from gpu_tasks.workloads.learner.inputs import CLASSES, check_width
-from gpu_tasks.workloads.learner.library import require_torch
+from gpu_tasks.workloads.learner.torch_settings import require_torch
 
 HEAD = ("head.weight", "head.bias")
 

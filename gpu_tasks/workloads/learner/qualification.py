@@ -15,7 +15,7 @@ import torch
 
 from gpu_tasks.records import QualificationCase
 from gpu_tasks.workloads.learner.core_checks import CoreCheck, check_core
-from gpu_tasks.workloads.learner.library import check_settings, one_thread
+from gpu_tasks.workloads.learner.torch_settings import check_settings, one_thread
 from gpu_tasks.workloads.learner.training_checks import ATOL, RTOL, TrainingCase, check_training
 
 CORE_DTYPES = ("float64", "float32")

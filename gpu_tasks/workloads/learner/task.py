@@ -23,7 +23,7 @@ from gpu_tasks.workloads.learner.core import run_core
 from gpu_tasks.workloads.learner.graphs import Graphs, Step
 from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
 from gpu_tasks.workloads.learner.inputs import CLASSES, Inputs, Labels, check_inputs
-from gpu_tasks.workloads.learner.library import check_settings, one_thread
+from gpu_tasks.workloads.learner.torch_settings import check_settings, one_thread
 
 QUERY_ROWS = 1024
 """Queries predicted at once: what that makes in between stays small beside the tensors of the task."""

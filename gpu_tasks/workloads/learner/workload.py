@@ -15,7 +15,7 @@ from gpu_tasks.workloads.base import Labels, PinnedSet, Qualification
 from gpu_tasks.workloads.learner import frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.inputs import CLASSES, Inputs, check_inputs
-from gpu_tasks.workloads.learner.library import require_torch, set_repeatable
+from gpu_tasks.workloads.learner.torch_settings import require_torch, set_repeatable
 
 if TYPE_CHECKING:
     from gpu_tasks.workloads.learner.task import LearnerTask
@@ -27,7 +27,7 @@ class Learner:
     """The reversible learner with the recorded config; see ``gpu_tasks.workloads.base.Workload``.
 
     Whatever computes raises ``InfrastructureFailure`` (``torch_missing``) where there is no torch, and sets torch to
-    what repeatability asks (``library.set_repeatable``).
+    what repeatability asks (``torch_settings.set_repeatable``).
     """
 
     name = "learner"

@@ -20,7 +20,7 @@ from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads.learner import Learner, frozen
 from gpu_tasks.workloads.learner.config import RECORDED
 from gpu_tasks.workloads.learner.inputs import Inputs
-from gpu_tasks.workloads.learner.library import set_repeatable
+from gpu_tasks.workloads.learner.torch_settings import set_repeatable
 
 
 def source() -> str | None:

@@ -11,7 +11,7 @@ import pytest
 from gpu_tasks.payload.build import build_set
 from gpu_tasks.payload.mnist import Images
 from gpu_tasks.workloads.base import DrawnWorkload
-from gpu_tasks.workloads.learner.library import set_repeatable
+from gpu_tasks.workloads.learner.torch_settings import set_repeatable
 from gpu_tasks.workloads.registry import get_workload
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gpu_tasks.records import DEFAULT_PAYLOADS, BadInput, InfrastructureFailure
 from gpu_tasks.sources import ROOT
 from gpu_tasks.workloads import registry
-from gpu_tasks.workloads.learner import library
+from gpu_tasks.workloads.learner import torch_settings
 from gpu_tasks.workloads.learner.config import RECORDED, check_batch, parse_config, read_config
 from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
 from gpu_tasks.workloads.learner.inputs import Inputs, check_inputs
@@ -150,7 +150,7 @@ def test_every_workload_has_a_set_that_is_meant_where_none_is_named() -> None:
 def test_without_torch_it_is_said_and_nothing_else_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InfrastructureFailure, match="make it by `provision --environment learner`") as e:
-        library.require_torch()
+        torch_settings.require_torch()
     assert e.value.code == "torch_missing"
     names = "gpu_tasks.workloads.registry as registry"
     code = f"import sys, {names}; registry.get_workload('learner'); print('torch' in sys.modules)"

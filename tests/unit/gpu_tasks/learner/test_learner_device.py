@@ -19,7 +19,7 @@ from gpu_tasks.workloads.base import Workload
 torch = pytest.importorskip("torch")
 
 from gpu_tasks.devices.torch_learner import NO_ALLOCATOR, ReferenceLearner  # noqa: E402 - after the skip
-from gpu_tasks.workloads.learner import library  # noqa: E402
+from gpu_tasks.workloads.learner import torch_settings  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("repeatable")
 
@@ -158,23 +158,23 @@ def test_the_simulated_board_costs_what_the_records_say(learner: Workload, draw:
 
 
 def test_settings_and_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_chosen_here", [])
+    monkeypatch.setattr(torch_settings, "_chosen_here", [])
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
 
     def workspace() -> tuple[str | None, str]:
-        first = library.settings()[0]
+        first = torch_settings.settings()[0]
         assert first.name == "CUBLAS_WORKSPACE_CONFIG"
         return first.value, first.origin
 
     assert workspace() == (None, "unset")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    library.choose_workspace()
+    torch_settings.choose_workspace()
     assert workspace() == (":4096:8", "environment")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
-    library.choose_workspace()
+    torch_settings.choose_workspace()
     assert workspace() == (":16:8", "program")
-    found = {setting.name: setting.value for setting in library.settings()}
+    found = {setting.name: setting.value for setting in torch_settings.settings()}
     assert found["torch.are_deterministic_algorithms_enabled"] == "True"
     torch.use_deterministic_algorithms(False)
-    found = {setting.name: setting.value for setting in library.settings()}
+    found = {setting.name: setting.value for setting in torch_settings.settings()}
     assert found["torch.are_deterministic_algorithms_enabled"] == "False"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu_tasks.records import BadInput
-from gpu_tasks.workloads.learner import frozen, library
+from gpu_tasks.workloads.learner import frozen, torch_settings
 from gpu_tasks.workloads.learner.config import LearnerConfig
 from gpu_tasks.workloads.learner.initial import draw_parameters, epoch_orders
 from tests.unit.gpu_tasks.learner import small
@@ -149,7 +149,7 @@ def test_a_cpu_captures_no_graph() -> None:
 
 def test_one_thread_while_it_runs_and_as_before_after() -> None:
     torch.set_num_threads(2)
-    with library.one_thread():
+    with torch_settings.one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
 
@@ -175,14 +175,14 @@ def test_a_library_that_is_set_to_shorter_numbers() -> None:
 @pytest.mark.parametrize("workspace", [":4096:8", ":16:8"])
 def test_settings_of_a_gpu(monkeypatch: pytest.MonkeyPatch, workspace: str) -> None:
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", workspace)
-    library.check_settings("cuda", repeatable=True)
+    torch_settings.check_settings("cuda", repeatable=True)
     torch.backends.cudnn.benchmark = True
     with pytest.raises(BadInput, match=r"cudnn\.benchmark: expected False"):
-        library.check_settings("cuda", repeatable=True)
+        torch_settings.check_settings("cuda", repeatable=True)
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = True
     with pytest.raises(BadInput, match=r"torch\.backends\.cudnn\.allow_tf32: expected False, found True"):
-        library.check_settings("cuda", repeatable=False)
+        torch_settings.check_settings("cuda", repeatable=False)
 
 
 @pytest.mark.parametrize("workspace", [None, ":0:0", "4096"])
@@ -190,6 +190,6 @@ def test_a_workspace_with_which_bits_may_change(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     if workspace is not None:
         monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", workspace)
-    library.check_settings("cuda", repeatable=False)
+    torch_settings.check_settings("cuda", repeatable=False)
     with pytest.raises(BadInput, match=f"CUBLAS_WORKSPACE_CONFIG: expected one of .*found {workspace or 'nothing'}"):
-        library.check_settings("cuda", repeatable=True)
+        torch_settings.check_settings("cuda", repeatable=True)
