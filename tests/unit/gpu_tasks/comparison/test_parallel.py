@@ -99,10 +99,11 @@ def test_a_worker_that_is_killed() -> None:
 
 PARENT = """
 import os, sys, time
+from pathlib import Path
 from gpu_tasks.comparison.parallel import in_parallel
 
 def work(item):
-    print(os.getpid(), flush=True)
+    Path(sys.argv[1], str(os.getpid())).mkdir()
     time.sleep(600)
 
 in_parallel(work, range(100000), enough=lambda _: False, processes=2)
@@ -111,15 +112,13 @@ in_parallel(work, range(100000), enough=lambda _: False, processes=2)
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_nobody_outlives_the_parent(tmp_path: Path, how: signal.Signals) -> None:
-    out = tmp_path / "pids"
-    with out.open("w") as stream:
-        command = [sys.executable, "-c", PARENT]
-        parent = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=stream)
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    parent = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     workers: set[int] = set()
     until = time.monotonic() + 60
     while len(workers) < 2 and time.monotonic() < until:
         time.sleep(0.05)
-        workers = {int(line) for line in out.read_text().split("\n")[:-1]}
+        workers = {int(named.name) for named in tmp_path.iterdir()}  # a folder's name is there whole or not at all
     assert len(workers) == 2
     parent.send_signal(how)
     parent.wait(30)
