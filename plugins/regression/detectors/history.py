@@ -127,7 +127,7 @@ def nothing_to_judge(check: str, metric: Metric, nights: Nights, needed: int) ->
     if len(nights) >= needed:
         return None
     text = (
-        f"{_amount(nights.values[-1], metric)} tonight, not judged: {len(nights)} usable nights, "
+        f"{_amount(nights.values[-1], metric)} tonight, not judged: {len(nights)} usable {'night' if len(nights) == 1 else 'nights'}, "
         f"{needed} needed{dropped_text(nights)}"
     )
     return CheckVerdict(

@@ -53,8 +53,8 @@ def promotable(connection: Connection, run_id: str, *, although_worse: bool = Fa
     """The run as it may be promoted.
 
     Raises ``BadInput``: ``run_not_stored``, ``not_a_candidate``, ``run_not_acceptable`` (it failed, or was injected
-    with effects), ``run_withdrawn``, ``run_not_judged``, ``not_compared`` (nobody knows its predictions), ``no_rounds``
-    (as nights have them), and ``candidate_worse`` unless ``although_worse``.
+    with effects), ``run_withdrawn``, ``already_promoted``, ``run_not_judged``, ``not_compared`` (nobody knows its
+    predictions), ``no_rounds`` (as nights have them), and ``candidate_worse`` unless ``although_worse``.
     """
     run = acceptable_run(connection, run_id)
     if not run.candidate:
@@ -63,6 +63,9 @@ def promotable(connection: Connection, run_id: str, *, although_worse: bool = Fa
     withdrawn = withdrawn_of(connection, run_id).get("all")
     if withdrawn:
         raise BadInput("run_withdrawn", f"run {run_id} cannot be a baseline, it was withdrawn: {withdrawn}")
+    if _stands(connection, run_id):
+        message = f"run {run_id}: expected one that was not promoted yet, found the baseline that nights have now"
+        raise BadInput("already_promoted", message)
     if run.verdict is None:
         raise BadInput("run_not_judged", f"run {run_id}: expected a verdict, found a run that ended before its report")
     checks = _checks(connection, run)
@@ -119,6 +122,13 @@ def promote_run(
         promoted=True,
         records=records,
     )
+
+
+def _stands(connection: Connection, run_id: str) -> bool:
+    """Whether the run is a current baseline: to promote it once more would end that one for nothing."""
+    baseline = tables.baseline.c
+    current = select(baseline.baseline_id).where(baseline.run_id == run_id, baseline.retired_at.is_(None))
+    return connection.execute(current).first() is not None
 
 
 def _checks(connection: Connection, run: Row[Any]) -> Sequence[Row[Any]]:

@@ -168,6 +168,7 @@ def test_a_device_without_times_has_predictions_to_promote(database: Database) -
     own = replace(own, energy_trust="unavailable", energy_trust_reason=_none(), telemetry=[], gates=[])
     run_id = tried(database, own)
     promote_run(database.writer, run_id, promoted_by="ana", reason="same predictions")
+    assert refusal(database, run_id) == "already_promoted"
     assert asked(database, "SELECT for_agreement, for_time, for_energy FROM kernel_lineage") == [(True, False, False)]
 
 

@@ -78,7 +78,7 @@ def test_a_second_point_is_never_a_change(count: int) -> None:
     """orion 263 and 269."""
     found = judge_history(series([1.0] * (count - 1) + [9.0]))
     assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "short_history")
-    assert f"{count} usable nights, 13 needed" in found.reason
+    assert f"{count} usable {'night' if count == 1 else 'nights'}, 13 needed" in found.reason
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
