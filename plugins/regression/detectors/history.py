@@ -126,10 +126,9 @@ def nothing_to_judge(check: str, metric: Metric, nights: Nights, needed: int) ->
         return CheckVerdict(check, Verdict.INVALID, metric.name, metric.unit, "no_figure", text, details=details)
     if len(nights) >= needed:
         return None
-    text = (
-        f"{_amount(nights.values[-1], metric)} tonight, not judged: {len(nights)} usable {'night' if len(nights) == 1 else 'nights'}, "
-        f"{needed} needed{dropped_text(nights)}"
-    )
+    usable = f"{len(nights)} usable {'night' if len(nights) == 1 else 'nights'}"
+    tonight = f"{_amount(nights.values[-1], metric)} tonight"
+    text = f"{tonight}, not judged: {usable}, {needed} needed{dropped_text(nights)}"
     return CheckVerdict(
         check,
         Verdict.INCONCLUSIVE,
