@@ -7,7 +7,7 @@ AVAILABLE_DEVICES = ("cuda", "emulated", "reference", "simulated")  # those that
 PROTOCOLS = ("classic", "audited", "interleaved")
 TRIAL = "trial"  # of the learner's original records and of its rounds here; also the name of their figure
 STORED_PROTOCOLS = (*PROTOCOLS, TRIAL)
-FIGURES = ("classic", "aligned", "audited", "interleaved")
+FIGURES = ("classic", "aligned", "audited", "interleaved", TRIAL)
 GATES = (
     "reference_load",
     "meters_agree",

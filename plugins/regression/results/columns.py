@@ -26,7 +26,10 @@ TRIGGERS = ("scheduled", "manual", "backfill", "import")
 ENERGY_TRUST = ("verified", "failed", "unverified", "unavailable")
 POWER_KINDS = ("instantaneous", "average")
 DIRECTIONS = ("lower", "higher", "changed")
-UNITS = ("predictions", "mJ", "J", "ms", "s", "W", "ratio", "J per 10^12 operations", "nights", "versions")
+UNITS = (
+    *("predictions", "mJ", "J", "ms", "s", "W", "ratio", "J per 10^12 operations", "nights", "versions"),
+    *("bytes", "checks", "hashes"),
+)
 """Of figures that runs are compared by: one word a unit, so that 990 ns never meets 1.1 us."""
 ALERT_DIRECTIONS = (*DIRECTIONS, "missing")
 ALERT_OUTCOMES = (*OUTCOMES[1:], "environment_change")

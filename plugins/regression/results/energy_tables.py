@@ -61,7 +61,9 @@ def _round_key() -> tuple[Any, ...]:
 
 def _figure_key() -> tuple[Any, ...]:
     return (
-        required("figure", Text, "How it was measured: classic, aligned, audited or interleaved", primary_key=True),
+        required(
+            "figure", Text, "How it was measured: classic, aligned, audited, interleaved or trial", primary_key=True
+        ),
         required(
             "subject", Text, "What it is of: candidate, baseline, control, or a difference of two", primary_key=True
         ),

@@ -29,7 +29,7 @@ from gpu_tasks.records import (
     record_from_bytes,
     run_id_for,
 )
-from regression.results import comparison_rows, energy_rows, rows, tables
+from regression.results import comparison_rows, energy_rows, rows, state_rows, tables
 
 PARTS = (
     tables.validation,
@@ -43,6 +43,12 @@ PARTS = (
     tables.comparison,
     tables.comparison_block,
     tables.comparison_difference,
+    tables.run_setting,
+    tables.qualification,
+    tables.qualification_case,
+    tables.task_memory,
+    tables.memory_storage,
+    tables.memory_tensor,
 )
 """Tables with the parts of a run, in an order that every foreign key allows."""
 LIMITS = "54"  # class of PostgreSQL's codes for what is too long or too deep for it: it will be tomorrow, too
@@ -164,6 +170,7 @@ def store_run(connection: Connection, record: RunRecord, record_sha256: str) -> 
 def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
     """Rows of a run beside its own."""
     run_id, telemetry, compared = record.request.run_id, record.telemetry, record.comparison
+    qualified, looked = record.qualification, record.memory
     rounds = [*record.rounds, *(compared.rounds if compared else [])]
     return {
         tables.validation: rows.validation_rows(record),
@@ -177,6 +184,12 @@ def _parts(record: RunRecord) -> dict[Table, list[rows.Row]]:
         tables.comparison: [comparison_rows.comparison_row(run_id, compared)] if compared else [],
         tables.comparison_block: comparison_rows.block_rows(run_id, compared) if compared else [],
         tables.comparison_difference: comparison_rows.difference_rows(run_id, compared) if compared else [],
+        tables.run_setting: state_rows.setting_rows(record),
+        tables.qualification: [state_rows.qualification_row(run_id, qualified)] if qualified else [],
+        tables.qualification_case: state_rows.case_rows(run_id, qualified) if qualified else [],
+        tables.task_memory: [state_rows.memory_row(run_id, looked)] if looked else [],
+        tables.memory_storage: state_rows.storage_rows(run_id, looked) if looked else [],
+        tables.memory_tensor: state_rows.tensor_rows(run_id, looked) if looked else [],
     }
 
 

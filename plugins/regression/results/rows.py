@@ -23,12 +23,13 @@ from regression.results import energy_rows
 from regression.results.candidate_columns import EMULATED, PINNED
 from regression.results.comparison_rows import candidate_columns_of
 from regression.results.energy_rows import reason
+from regression.results.state_rows import state_columns_of
 
 Row = dict[str, Any]
 
 ROUND_COLUMNS = (
     *("arm", "round", "protocol", "valid", "repeats", "cuda_ms", "wall_ms", "gross_mj", "adjusted_mj"),
-    *("idle_before_w", "idle_after_w", "average_power_w", "kernel_ptx_sha256", "inject"),
+    *("idle_before_w", "idle_after_w", "average_power_w", "kernel_ptx_sha256", "inject", "calibration_ms"),
 )
 ROUND_COUNTERS = ("measurement_start", "measurement_end", "idle_before", "idle_after")
 
@@ -152,6 +153,7 @@ def validation_row(run_id: str, validation: ValidationRecord, what: str = "") ->
         "graph_reused": validation.captured_graph_reused_across_changed_inputs,
         "floats_equal_reference": validation.intermediate_floats_equal_reference_bitwise,
         "duration_s": validation.duration_s,
+        **state_columns_of(validation),
         "created_at": parse_utc(validation.created_at),
     }
 

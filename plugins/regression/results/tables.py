@@ -58,7 +58,10 @@ from regression.results.energy_tables import (
     telemetry_trace,
 )
 from regression.results.judgement_tables import baseline, check_result, withdrawal
+from regression.results.memory_tables import memory_storage, memory_tensor, task_memory
+from regression.results.qualification_tables import qualification, qualification_case, run_setting
 from regression.results.reading_columns import reading_columns
+from regression.results.state_columns import state_columns
 
 run = Table(
     "run",
@@ -186,6 +189,7 @@ validation = Table(
     optional("floats_equal_reference", Boolean, "Whether intermediate floats equal the reference bit by bit"),
     optional("duration_s", DOUBLE, "Time the case took, s"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
+    *state_columns(),
     UniqueConstraint("run_id", "draw"),
     one_of("outcome", OUTCOMES),
     CheckConstraint("outcome = 'ok' OR reason_code IS NOT NULL", name="reason"),
@@ -241,6 +245,7 @@ round_ = Table(
     required("counters", JSONB, "Raw readings and states that every figure comes from (mJ since driver load, s)"),
     required("created_at", TIMESTAMP, "When its record was written (UTC)"),
     *reading_columns(),
+    optional("calibration_ms", DOUBLE, "What a task took just before, ms, where its repeats follow from that"),
     Index("round_invalid_idx", "run_id", postgresql_where=text("NOT valid")),  # few, and asked for by themselves
     one_of("outcome", OUTCOMES),
     one_of("protocol", STORED_PROTOCOLS),
@@ -248,6 +253,7 @@ round_ = Table(
     CheckConstraint("NOT valid OR outcome = 'ok'", name="valid"),
     CheckConstraint("valid OR reason_code IS NOT NULL", name="reason"),
     CheckConstraint("repeats > 0", name="repeats"),
+    CheckConstraint("calibration_ms > 0", name="calibration_ms"),
     CheckConstraint("NOT valid OR cuda_ms > 0", name="cuda_ms"),
     CheckConstraint("NOT valid OR (cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)", name="cuda_ms_reason"),
     CheckConstraint("NOT valid OR wall_ms > 0", name="wall_ms"),
@@ -282,15 +288,21 @@ __all__ = [
     "comparison_difference",
     "device",
     "environment",
+    "memory_storage",
+    "memory_tensor",
     "metadata",
     "payload",
     "payload_draw",
+    "qualification",
+    "qualification_case",
     "round_",
     "round_energy",
     "round_trace",
     "run",
     "run_energy",
+    "run_setting",
     "source_state",
+    "task_memory",
     "telemetry",
     "telemetry_gate",
     "telemetry_trace",
