@@ -25,7 +25,7 @@ MISSING = "missing"
 UNREADABLE = "no file that can be read"
 
 _HOUSES = ("gpu_tasks", "kernels")
-_SUFFIXES = {".py", ".ptx", ".json", ".in", ".txt"}
+_SUFFIXES = {".py", ".ptx", ".json", ".gz", ".in", ".txt"}
 _NAMES = {"SHA256SUMS"}
 _SHIPPED_SET = "gpu_tasks/payload/original"
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")

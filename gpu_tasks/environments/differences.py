@@ -10,6 +10,8 @@ from gpu_tasks.records import (
     EnvironmentFingerprint,
     RunRecord,
     read_record,
+    record_files,
+    record_name,
 )
 
 BASELINES = Path(__file__).resolve().parents[1] / "baselines"
@@ -24,12 +26,12 @@ def differences(
     left out: it names the kernel of the host, which changes weekly and is in the record anyway.
     """
     candidates = []
-    for path in sorted(folder.glob("*.json")):
+    for path in record_files(folder):
         provision = read_record(path, RunRecord).provision
         if provision is None or provision.device is None or provision.environment is None:
             continue
         if (provision.workload, provision.device.kind) == (workload, device.kind):
-            candidates.append((provision.device.name != device.name, path.stem, provision.environment))
+            candidates.append((provision.device.name != device.name, record_name(path), provision.environment))
     if not candidates:
         return []
     _, baseline, expected = min(candidates, key=lambda candidate: candidate[:2])

@@ -5,7 +5,9 @@ from gpu_tasks.records.codec import (
     parse_utc,
     read_record,
     read_record_bytes,
+    record_files,
     record_from_bytes,
+    record_name,
     to_json,
     utc_now,
     write_record,
@@ -55,7 +57,7 @@ from gpu_tasks.records.memory import (
 )
 from gpu_tasks.records.names import (
     AVAILABLE_DEVICES,
-    DEFAULT_PAYLOADS,
+    DEFAULT_WORKLOAD,
     DEVICE_KINDS,
     DRIFTS,
     FIGURES,
@@ -99,7 +101,7 @@ from gpu_tasks.records.run import FORMAT, RunRecord, RunRequest, Summary
 
 __all__ = [
     "AVAILABLE_DEVICES",
-    "DEFAULT_PAYLOADS",
+    "DEFAULT_WORKLOAD",
     "DEVICE_KINDS",
     "DRIFTS",
     "FIGURES",
@@ -181,7 +183,9 @@ __all__ = [
     "parse_utc",
     "read_record",
     "read_record_bytes",
+    "record_files",
     "record_from_bytes",
+    "record_name",
     "run_id_for",
     "to_json",
     "utc_now",

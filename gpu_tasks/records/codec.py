@@ -7,12 +7,14 @@ type, NaN, infinity, a text that no database stores is refused with file, field,
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import math
 import os
 import tempfile
 import types
 import typing
+import zlib
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,8 @@ from gpu_tasks.records.outcomes import BadInput, Outcome
 T = TypeVar("T")
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
+COMPRESSED = ".gz"
+"""End of the name of a file that holds a record's text compressed: a power trace takes a quarter of its room so."""
 
 
 def utc_now() -> str:
@@ -49,20 +53,39 @@ def to_json(record: Any) -> str:
     return json.dumps(dataclasses.asdict(record), indent=2, allow_nan=False) + "\n"
 
 
+def record_files(folder: Path) -> list[Path]:
+    """Record files in a folder by name, compressed ones among them."""
+    return sorted([*folder.glob("*.json"), *folder.glob(f"*.json{COMPRESSED}")], key=record_name)
+
+
+def record_name(path: Path) -> str:
+    """Name of a record's file without what says how it is written."""
+    return path.name.removesuffix(COMPRESSED).removesuffix(".json")
+
+
 def write_record(record: Any, path: Path) -> None:
-    """Write a record so that a reader sees the old file or the whole new one, even after a crash."""
-    write_text_atomically(to_json(record), path)
+    """Write a record so that a reader sees the old file or the whole new one, even after a crash.
+
+    Compressed where the name ends in ``.gz``; the same record is then the same bytes again.
+    """
+    content = to_json(record).encode()
+    write_bytes_atomically(gzip.compress(content, mtime=0) if path.suffix == COMPRESSED else content, path)
 
 
 def write_text_atomically(text: str, path: Path) -> None:
-    """Write ``text`` to a temporary file in the folder of ``path``, fsync, and rename it into place."""
+    """``write_bytes_atomically`` of text."""
+    write_bytes_atomically(text.encode(), path)
+
+
+def write_bytes_atomically(content: bytes, path: Path) -> None:
+    """Write ``content`` to a temporary file in the folder of ``path``, fsync, and rename it into place."""
     if path.exists() and not path.is_file():  # renaming over a device or a pipe would replace it
         raise BadInput("not_a_file", f"{path}: expected a regular file or none, found something else")
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)
@@ -83,16 +106,34 @@ def read_record(path: Path, cls: type[T]) -> T:
 
 
 def read_record_bytes(path: Path) -> bytes:
-    """The bytes of a record file; raises ``BadInput`` when there is none, or one too large to be a record."""
+    """The bytes of a record file, of a compressed one those of the record; the name says which it is.
+
+    Raises ``BadInput`` when there is none, or one too large to be a record.
+    """
     try:
         if path.exists() and not path.is_file():
             raise BadInput("record_unreadable", f"{path}: expected a regular file, found something else")
         size = path.stat().st_size
         if size > MAX_RECORD_BYTES:
             raise BadInput("record_too_large", f"{path}: size: expected at most {MAX_RECORD_BYTES} bytes, found {size}")
-        return path.read_bytes()
+        return _decompressed(path) if path.suffix == COMPRESSED else path.read_bytes()
+    except gzip.BadGzipFile as error:
+        raise BadInput("record_unreadable", f"{path}: expected a record compressed by gzip, found: {error}") from None
     except OSError as error:
         raise BadInput("record_unreadable", f"{path}: expected a readable record, found: {error.strerror}") from None
+
+
+def _decompressed(path: Path) -> bytes:
+    """No more than a record may have: a small file can hold any number of zeros."""
+    try:
+        with gzip.open(path) as stream:
+            content = stream.read(MAX_RECORD_BYTES + 1)
+    except (EOFError, zlib.error) as error:
+        raise BadInput("record_unreadable", f"{path}: expected a record compressed by gzip, found: {error}") from None
+    if len(content) > MAX_RECORD_BYTES:
+        expected = f"at most {MAX_RECORD_BYTES} bytes within"
+        raise BadInput("record_too_large", f"{path}: size: expected {expected}, found more")
+    return content
 
 
 def record_from_bytes(content: bytes, cls: type[T], source: str) -> T:

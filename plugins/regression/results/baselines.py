@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from gpu_tasks.records import BadInput, RunRecord, read_record_bytes
+from gpu_tasks.records import BadInput, RunRecord, read_record_bytes, record_files
 from regression.results import spool, tables
 from regression.results.decisions import Decision, check_words, keep_decisions, pairs, read_decisions, store_decision
 from regression.results.decisions import files as decision_files
@@ -115,7 +115,7 @@ def ensure_first_baselines(engine: Engine, folder: Path, records: Path | None = 
 
     Records and decisions are put on file in ``records``.
     """
-    run_ids = [ensure_first_baseline(engine, path, records) for path in sorted(folder.glob("*.json"))]
+    run_ids = [ensure_first_baseline(engine, path, records) for path in record_files(folder)]
     if records:
         keep_decisions(engine, records)
     return run_ids

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from gpu_tasks.records import read_record_bytes
 from tests.integration.dags.conftest import BASELINES, Ran
 from tests.integration.regression.databases import Database
 
 Night = Callable[..., Ran]
 SUCCESS, FAILED = {"success"}, {"failed"}
-SHIPPED = json.loads((BASELINES / "qda-simulated-a100-healthy.json").read_text())
+SHIPPED = json.loads(read_record_bytes(BASELINES / "qda-simulated-a100-healthy.json.gz"))
 SIMULATED = {"device": "simulated", "rounds": 3, "draws": [0]}
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from gpu_tasks.convert.own import check_run
 from gpu_tasks.programs.cli import main
-from gpu_tasks.records import BadInput, ReferenceLoad, RunRecord, read_record, write_record
+from gpu_tasks.records import BadInput, ReferenceLoad, RunRecord, read_record, record_files, record_name, write_record
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
-BASELINES = sorted((ROOT / "gpu_tasks/baselines").glob("*.json"))
+BASELINES = record_files(ROOT / "gpu_tasks/baselines")
 
 
-@pytest.mark.parametrize("path", BASELINES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BASELINES, ids=record_name)
 def test_what_ships_follows_from_its_readings(path: Path) -> None:
     check_run(read_record(path, RunRecord), "shipped")
 

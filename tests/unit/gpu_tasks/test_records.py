@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import math
 import os
@@ -22,6 +23,9 @@ from gpu_tasks.records import (
     from_json,
     parse_utc,
     read_record,
+    read_record_bytes,
+    record_files,
+    record_name,
     run_id_for,
     to_json,
     utc_now,
@@ -161,6 +165,37 @@ def test_unreadable_records(tmp_path: Path) -> None:
     (tmp_path / "big.json").write_bytes(b" " * (16 * 1024 * 1024 + 1))
     with pytest.raises(BadInput, match="size: expected at most"):
         read_record(tmp_path / "big.json", WindowEdge)
+
+
+def test_a_compressed_record_is_the_same_record_and_always_the_same_bytes(tmp_path: Path) -> None:
+    run = read_record(BASELINE, RunRecord)
+    paths = [tmp_path / "run.json.gz", tmp_path / "b.json.gz"]
+    for path in paths:
+        write_record(run, path)
+    assert read_record(paths[0], RunRecord) == run
+    assert read_record_bytes(paths[0]) == to_json(run).encode()
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert paths[0].stat().st_size < BASELINE.stat().st_size / 3
+    write_record(run, tmp_path / "a.json")
+    (tmp_path / "notes.gz").write_text("no record")
+    assert [record_name(path) for path in record_files(tmp_path)] == ["a", "b", "run"]
+
+
+def test_a_compressed_record_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json.gz"
+    write_record(WindowEdge(1, 1.0, 0.0), path)
+    whole = path.read_bytes()
+    wrong_sum = whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]
+    wrong_code = whole[:12] + bytes(byte ^ 255 for byte in whole[12:30]) + whole[30:]
+    for content in (b"", b"{}", whole[:-9], whole[:3], wrong_sum, wrong_code):
+        path.write_bytes(content)
+        with pytest.raises(BadInput) as caught:
+            read_record(path, WindowEdge)
+        assert caught.value.code in ("record_unreadable", "record_not_json")
+        assert caught.value.message.startswith(f"{path}: expected ")
+    path.write_bytes(gzip.compress(b" " * (16 * 1024 * 1024 + 1)))
+    with pytest.raises(BadInput, match="size: expected at most 16777216 bytes within, found more"):
+        read_record(path, WindowEdge)
 
 
 def test_times_are_aware_utc() -> None:

@@ -16,7 +16,7 @@ from gpu_tasks.records import GATES, Outcome, Reason, RoundRecord, RunRecord, re
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
-SHIPPED = ROOT / "gpu_tasks/baselines/qda-simulated-a100-healthy.json"
+SHIPPED = ROOT / "gpu_tasks/baselines/qda-simulated-a100-healthy.json.gz"
 
 
 def medians(run: RunRecord) -> dict[str, float]:
