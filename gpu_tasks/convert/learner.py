@@ -5,26 +5,30 @@ The whole original goes along under ``provenance.original``, so that no figure o
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 from gpu_tasks.convert.checking import check, times_in_order
 from gpu_tasks.convert.known import LEARNER_DRAW_0, NO_GATES, name_of, record_time
 from gpu_tasks.convert.learner_checks import counter_reading, measurement_facts, qualification_facts, trial_figures
-from gpu_tasks.convert.learner_form import Energy, MeasurementRecord, QualificationRecord, Trial
+from gpu_tasks.convert.learner_form import Energy, MeasurementRecord, Metadata, QualificationRecord, Trial
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.records import (
     FORMAT,
     DeviceFingerprint,
+    DrawIdentity,
     EnvironmentFingerprint,
     IdleWindow,
     KernelIdentity,
     Outcome,
+    PayloadIdentity,
     ProvisionRecord,
     RoundRecord,
     RunRecord,
     RunRequest,
     ValidationRecord,
+    VerifyRecord,
     WindowEdge,
     from_json,
     run_id_for,
@@ -77,7 +81,7 @@ def _run(
         request=_request(energy, name, now),
         provision=_provision(energy, now),
         verify_sources=None,
-        verify_payload=None,
+        verify_payload=_verify_payload(energy.before_metadata, now, archive_sha256),
         kernel=KERNEL,
         validations=validations,
         rounds=rounds,
@@ -131,6 +135,31 @@ def _provision(energy: Energy, now: str) -> ProvisionRecord:
         ),
         environment=EnvironmentFingerprint(software.python, NOT_RECORDED, hardware.driver, software.cuda, packages),
         kernel=KERNEL,
+    )
+
+
+def _verify_payload(metadata: Metadata, now: str, archive_sha256: str | None) -> VerifyRecord:
+    """The inputs, a payload of their own: whoever looks up that set finds those that had the same arrays, byte for byte.
+
+    The archive that held them is known of one of the originals; without its hash no draw can be named.
+    """
+    known = LEARNER_DRAW_0
+    arrays = {**metadata.input_hashes, "epoch_permutations": metadata.epoch_permutation_sha256}
+    manifest = json.dumps({"draw": known.draw, "seed": known.dataset_seed, "arrays": arrays}, sort_keys=True)
+    draw = archive_sha256 and DrawIdentity(known.draw, known.dataset_seed, archive_sha256, known.npy_sha256)
+    sha256 = hashlib.sha256(manifest.encode()).hexdigest()
+    return VerifyRecord(
+        kind="verify",
+        created_at=now,
+        outcome=Outcome.OK,
+        reason=None,
+        workload=WORKLOAD,
+        subject="payload",
+        files_checked=len(metadata.input_hashes),
+        mismatches=[],
+        sources_sha256=None,
+        sources=None,
+        payload=PayloadIdentity(PAYLOAD, sha256, [draw] if draw else []),
     )
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gpu_tasks.convert import known
 from gpu_tasks.convert.forms import FORMS, convert_file
 from gpu_tasks.records import BadInput, RunRecord, read_record, run_id_for, to_json
-from tests.support.original_records import HARDWARE, MADE, QDA, learner_measurement, qda_record
+from tests.support.original_records import HARDWARE, MADE, QDA, learner_measurement, learner_qualification, qda_record
 from tests.unit.gpu_tasks.running import complaint, program
 
 Where = tuple[str | int, ...]
@@ -95,6 +95,24 @@ def test_a_learner_record_becomes_a_run_of_three_rounds_and_one_validation(name:
     assert validation.predictions_int32_sha256 == known.LEARNER_DRAW_0.int32_sha256
     assert run.provenance["original"] == content
     assert json.dumps(run.provenance["original"], indent=2) == (tmp_path / "original.json").read_text()
+
+
+def test_the_inputs_of_the_learner_records_are_a_payload_of_their_own(tmp_path: Path) -> None:
+    """The same arrays are the same payload, whatever record they come from; other arrays, or another order, are not."""
+    measurement, qualification = learner_measurement(), learner_qualification()
+    one, other = (converted(content, tmp_path).verify_payload for content in (measurement, qualification))
+    assert one is not None and one.payload is not None and other is not None and other.payload is not None
+    assert one.payload.name == "learner-record"
+    assert one.payload.manifest_sha256 == other.payload.manifest_sha256
+    (draw,) = one.payload.draws
+    assert (draw.draw, draw.dataset_seed) == (0, 2026091400)
+    assert draw.payload_sha256 == measurement["result"]["input_archive_sha256"]
+    assert draw.frozen_prediction_sha256 == known.LEARNER_DRAW_0.npy_sha256
+    assert (other.payload.draws, one.files_checked, one.mismatches) == ([], 3, [])
+    text = json.dumps(measurement).replace(measurement["input_sha256"]["train_images"], "1" * 64)
+    changed = converted(json.loads(text), tmp_path).verify_payload
+    assert changed is not None and changed.payload is not None
+    assert changed.payload.manifest_sha256 != one.payload.manifest_sha256
 
 
 @pytest.mark.parametrize("name", MADE)
