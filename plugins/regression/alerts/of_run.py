@@ -13,13 +13,27 @@ from gpu_tasks.records import Outcome
 from regression.alerts import texts
 from regression.alerts.judged import Check, JudgedRun
 from regression.alerts.plain import one_line
-from regression.alerts.signal import AGREEMENT, ENERGY, ENVIRONMENT, MISSING, NIGHT, TIME, Signal
+from regression.alerts.signal import (
+    AGREEMENT,
+    ENERGY,
+    ENVIRONMENT,
+    MEMORY,
+    MISSING,
+    NIGHT,
+    QUALIFICATION,
+    REPEATABILITY,
+    TIME,
+    Signal,
+)
 from regression.detectors.environment import DEVICE, DRIVER, Difference, in_words
 
 GROUPS = {
     AGREEMENT: ("agreement",),
+    QUALIFICATION: ("qualification",),
+    REPEATABILITY: ("repeatability",),
     ENERGY: ("energy", "energy_history", "gross_energy_history", "idle_power_history"),
     TIME: ("time", "time_history", "wall_time_history"),
+    MEMORY: ("memory",),
 }
 """Checks of each metric, the one that speaks for it first."""
 REGRESSED, INVALID, FINE = "regressed", "invalid", ("ok", "improved")

@@ -7,7 +7,9 @@ from datetime import datetime
 
 from regression.results.columns import ALERT_DIRECTIONS, ALERT_OUTCOMES
 
-AGREEMENT, ENERGY, TIME, ENVIRONMENT, NIGHT = METRICS = ("agreement", "energy", "time", "environment", "night")
+AGREEMENT, ENERGY, TIME, ENVIRONMENT, NIGHT = ("agreement", "energy", "time", "environment", "night")
+QUALIFICATION, REPEATABILITY, MEMORY = ("qualification", "repeatability", "memory")
+METRICS = (AGREEMENT, QUALIFICATION, REPEATABILITY, ENERGY, TIME, MEMORY, ENVIRONMENT, NIGHT)
 MISSING = "missing"
 
 

@@ -19,8 +19,9 @@ MAX_LINE = 2000
 SHOWN_DIFFERENCES = 8
 LABEL_WIDTH = 12
 ENVIRONMENT, HISTORY = "environment", "_history"
-DECIDING = ("agreement", "energy", "time")
-UNITS_OF_COUNTS = {"predictions"}
+DECIDING = ("agreement", "qualification", "repeatability", "energy", "time", "memory")
+UNITS_OF_COUNTS = {"predictions", "checks", "hashes"}
+BYTES = "bytes"
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,8 @@ def alert_page(alert: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) ->
 
 def amount(value: float, unit: str) -> str:
     """A figure with its unit."""
+    if unit == BYTES:
+        return f"{value:,.0f} {unit}"
     return f"{value:.0f} {unit}" if unit in UNITS_OF_COUNTS else f"{value:.6g} {unit}"
 
 

@@ -110,7 +110,8 @@ def judge_memory(
         return _plain(Found(verdict, run.problem.code, text), run)
     others = [("baseline", baseline), ("the run before,", before)]
     known = [(place, other) for place, other in others if other is not None]
-    findings = [found for figure in FIGURES if (found := _judge_figure(run, figure, known)) is not None]
+    judged = [_judge_figure(run, figure, known) for figure in FIGURES]
+    findings = [one for one in judged if one is not None]
     return _verdict(run, findings, baseline, before)
 
 

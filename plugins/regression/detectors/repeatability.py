@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from regression.detectors.findings import Found, names, text_of, worst_of
 from regression.detectors.memory import other_settings
@@ -172,7 +173,7 @@ def _judge_draw(state: DrawState, earlier: Earlier | None, run: RepeatabilityRun
 
 def _reference(state: DrawState, earlier: Earlier | None) -> list[Found]:
     """The reference is told of wherever it ran, whatever became of the device."""
-    reference, details = state.reference, {"draw": state.draw}
+    reference, details = state.reference, dict[str, Any](draw=state.draw)
     if reference is None or reference.found_sha256 is None:
         if earlier is None or not earlier.has_reference or state.problem:
             return []
@@ -231,7 +232,7 @@ def _judge_process(process: OtherProcess | None, by_draw: Mapping[int, DrawState
     if lost:
         text = f"{len(lost)} of {len(process.hashes)} hashes are others after {process.invocations} runs: {names(lost)}"
         found.append(Found(Verdict.REGRESSED, "state_not_repeated", text, "changed", {**details, "changed": lost}))
-    validated = by_draw[process.draw].hashes if process.draw in by_draw else None
+    validated = next((state.hashes for state in by_draw.values() if state.draw == process.draw), None)
     differ = sorted(name for name, sha256 in (validated or {}).items() if process.hashes.get(name, sha256) != sha256)
     if differ:
         text = f"draw {process.draw}: {len(differ)} hashes are others in a second process: {names(differ)}"

@@ -10,7 +10,10 @@ from regression.results.gates import GateLine
 from regression.results.history import SHAM
 from regression.results.outcome import CheckLine, FigureLine, Look, RunVerdict
 
-FIRST = ("agreement", "compare_predictions", "energy", "compare_energy", "time", "compare_time", "environment")
+FIRST = (
+    *("agreement", "compare_predictions", "qualification", "repeatability"),
+    *("energy", "compare_energy", "time", "compare_time", "memory", "environment"),
+)
 HISTORY = "_history"
 LONGEST_LINE = 92
 """Characters of a line of a reason; what is longer goes on under it, where a terminal would break it anywhere."""

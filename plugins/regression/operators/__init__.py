@@ -7,6 +7,7 @@ from regression.operators.drift import EnvironmentChangeOperator, TimeDriftOpera
 from regression.operators.gpu_task import GpuTaskOperator
 from regression.operators.kernel_changed import KernelChangedOperator
 from regression.operators.missing_night import MissingNightOperator
+from regression.operators.task_checks import MemoryDriftOperator, QualificationOperator, RepeatabilityOperator
 
 __all__ = [
     "AgreementRegressionOperator",
@@ -16,6 +17,9 @@ __all__ = [
     "EnvironmentChangeOperator",
     "GpuTaskOperator",
     "KernelChangedOperator",
+    "MemoryDriftOperator",
     "MissingNightOperator",
+    "QualificationOperator",
+    "RepeatabilityOperator",
     "TimeDriftOperator",
 ]

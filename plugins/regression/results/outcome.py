@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from gpu_tasks.records import BadInput, Outcome, run_id_for
 from regression.detectors import Verdict
 from regression.detectors.compared_predictions import CHECK as COMPARED_PREDICTIONS
+from regression.detectors.repeatability import CHECK as REPEATABILITY
 from regression.results import tables
 from regression.results.gates import GateLine, gates_not_passed
 from regression.results.history import SUBJECT, find_run
@@ -127,8 +128,8 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     where the agreement check is fine, it has the last word on a record that says ``regression``. So has the check of
     a candidate's predictions, whatever it says: what the pinned kernel predicts just as wrongly is none of the
     candidate's. What one check could not tell is not made good by another: the word is then ``inconclusive``, though
-    the class is that of ``ok``. What only looks back, histories and surroundings, counts when it is red, and else
-    neither way.
+    the class is that of ``ok``. What only looks back, histories, surroundings and repeatability, counts when it is red,
+    and else neither way.
     """
     parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
     judged = checks.get("agreement") in FINE or COMPARED_PREDICTIONS in checks
@@ -139,8 +140,13 @@ def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[
     worst = Outcome.worst(parts)
     if worst is not Outcome.OK:
         return worst.value, worst
-    told = {verdict for name, verdict in checks.items() if name != ENVIRONMENT and not name.endswith(HISTORY)}
+    told = {verdict for name, verdict in checks.items() if not looks_back(name)}
     return ("ok" if FINE & told and INCONCLUSIVE not in told else INCONCLUSIVE), worst
+
+
+def looks_back(check: str) -> bool:
+    """Whether a check says nothing of a night by itself: the first one has nothing to be held against."""
+    return check in (ENVIRONMENT, REPEATABILITY) or check.endswith(HISTORY)
 
 
 def run_verdict(connection: Connection, dag_id: str, dag_run_id: str) -> RunVerdict:
