@@ -15,6 +15,7 @@ from pathlib import Path
 from gpu_tasks.devices.emulated.parser import TARGETS
 from gpu_tasks.devices.kernel_files import MAX_MANIFEST_BYTES, read_text, refuse
 from gpu_tasks.records import KernelIdentity, VerificationMismatch, from_json
+from gpu_tasks.workloads.registry import declared, workload_names
 
 FORMAT = "kernel-nightly-kernels/1"
 COMMITTED = Path(__file__).resolve().parents[2] / "kernels" / "ptx" / "manifest.json"
@@ -25,7 +26,6 @@ BLOCK_LIMIT = (1024, 1024, 64)
 BLOCK_THREADS = 1024
 STATIC_SHARED_BYTES = 48 * 1024
 SHARED_BYTES = 227 * 1024  # static and dynamic, of the largest device; what a target has less is the device's to say
-WORKLOAD = "qda"
 INPUT_ROLES = ("x", "labels", "q")
 ROLES = (*INPUT_ROLES, "predictions", "status", "scratch")
 
@@ -183,8 +183,8 @@ def read_manifest(path: Path) -> KernelManifest:
     manifest = from_json(read_text(path, MAX_MANIFEST_BYTES), KernelManifest, str(path))
     if manifest.format != FORMAT:
         refuse(path, "format", FORMAT, manifest.format)
-    if manifest.workload != WORKLOAD:
-        refuse(path, "workload", WORKLOAD, manifest.workload)
+    if manifest.workload not in workload_names() or not declared(manifest.workload).ptx_kinds:
+        refuse(path, "workload", "one that runs PTX", manifest.workload)
     if manifest.target not in TARGETS:
         refuse(path, "target", " or ".join(TARGETS), manifest.target)
     version = re.fullmatch(r"([78])\.([0-8])", manifest.ptx_version, re.ASCII)

@@ -14,7 +14,6 @@ from pathlib import Path
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import (
-    DEFAULT_PAYLOADS,
     InvalidMeasurement,
     Outcome,
     RunRecord,
@@ -25,7 +24,7 @@ from gpu_tasks.records import (
     write_record,
 )
 from gpu_tasks.workloads.base import QualifiedWorkload
-from gpu_tasks.workloads.registry import get_workload
+from gpu_tasks.workloads.registry import default_payload, get_workload
 
 DAG_ID, DAG_RUN_ID = "import", "simulated-a100-healthy"
 SEED = 20261130
@@ -47,8 +46,8 @@ def run(arguments: Namespace) -> None:
         logical_date=None,
         device="simulated",
         variant=None,
-        payload=DEFAULT_PAYLOADS[workload.name],
-        draws=[draw.draw for draw in Payload(DEFAULT_PAYLOADS[workload.name], workload).manifest.draws],
+        payload=default_payload(workload.name),
+        draws=[draw.draw for draw in Payload(default_payload(workload.name), workload).manifest.draws],
         rounds=ROUNDS,
         repeats=None,
         protocol=None,

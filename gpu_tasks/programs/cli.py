@@ -20,7 +20,7 @@ from gpu_tasks.programs.options import (
     record_program,
     tool,
 )
-from gpu_tasks.records import DEFAULT_PAYLOADS, STORED_PROTOCOLS, TELEMETRY_MOMENTS
+from gpu_tasks.records import STORED_PROTOCOLS, TELEMETRY_MOMENTS, BadInput
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,10 +28,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     words, parser = sys.argv[1:] if argv is None else list(argv), _parser()
     check_words(parser, words)
     arguments = parser.parse_args(words)
-    if getattr(arguments, "payload", "") is None:  # a workload that there is none of is for the program to refuse
-        arguments.payload = DEFAULT_PAYLOADS.get(arguments.workload, arguments.workload)
+    if getattr(arguments, "payload", "") is None:
+        arguments.payload = _default_payload(arguments.workload)
     status: int = arguments.start(arguments)
     return status
+
+
+def _default_payload(workload: str) -> str:
+    """The set that the workload means; of one that there is none of its own name: that is for the program to refuse."""
+    from gpu_tasks.workloads.registry import default_payload
+
+    try:
+        return default_payload(workload)
+    except BadInput:
+        return workload
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,14 +80,16 @@ def _add_provision(programs: Programs[argparse.ArgumentParser]) -> None:
 
 
 def _add_qualify(programs: Programs[argparse.ArgumentParser]) -> None:
-    text = "Check that a device computes what an independent implementation does (learner)."
+    text = "Check that a device computes what an independent implementation does, where the workload has one."
     parser = record_program(programs, "qualify", text)
     add_common(parser, device=True)
     add_kernels(parser)
 
 
 def _add_memory(programs: Programs[argparse.ArgumentParser]) -> None:
-    parser = record_program(programs, "memory", "Say where the memory of one task is: allocator, tensors (learner).")
+    parser = record_program(
+        programs, "memory", "Say where the memory of one task is: allocator, tensors, where devices can say it."
+    )
     parser.add_argument("--draw", type=int, default=0, metavar="N", help="number of the draw, from 0 (default: 0)")
     parser.add_argument("--predictions", type=Path, metavar="FILE", help="write the predictions there, as .npy")
     parser.add_argument("--profile", action="store_true", help="with Nsight Compute, too, where it is installed (cuda)")
@@ -107,8 +119,8 @@ def _add_measure(programs: Programs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help=f"measurement protocol: {either(STORED_PROTOCOLS)} (default: of qda audited with an energy counter, else "
-        "classic; of learner trial)",
+        help=f"measurement protocol: {either(STORED_PROTOCOLS)} (default: the workload's own, with an energy "
+        "counter and without)",
     )
     parser.add_argument(
         "--sm-clock-floor",

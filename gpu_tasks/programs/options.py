@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from gpu_tasks.environments.build import NAMES
 from gpu_tasks.programs.runner import run_record_program, run_tool
-from gpu_tasks.records import AVAILABLE_DEVICES
+from gpu_tasks.records import AVAILABLE_DEVICES, DEFAULT_WORKLOAD
 
 EXIT_CODES = """\
 exit status: 0 ok, 1 regression, 2 bad input, 3 invalid measurement, 4 verification mismatch, 5 infrastructure failure.
@@ -57,18 +58,16 @@ def tool(programs: Programs[argparse.ArgumentParser], name: str, module: str, te
 
 def add_common(parser: argparse.ArgumentParser, *, payload: bool = False, device: bool = False) -> None:
     """Workload, and where asked for the set of draws and the device with its limits and its simulation."""
-    parser.add_argument("--workload", default="qda", metavar="NAME", help="workload (default: qda)")
+    parser.add_argument("--workload", default=DEFAULT_WORKLOAD, metavar="NAME", help="workload (default: %(default)s)")
     if payload:
-        parser.add_argument(
-            "--payload", metavar="NAME", help="named set of draws (default: the workload's: original, of qda)"
-        )
+        parser.add_argument("--payload", metavar="NAME", help="named set of draws (default: the workload's own)")
     if device:
         parser.add_argument(
             "--device",
             default="auto",
             metavar="KIND",
-            help=f"auto, {either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else "
-            "emulated for qda, reference for learner)",
+            help=f"auto, {either(AVAILABLE_DEVICES)} (default: auto, the GPU where there is one, else what "
+            "stands in for it with this workload)",
         )
         parser.add_argument(
             "--inject",
@@ -112,7 +111,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--environment",
         metavar="NAME",
-        help="make or repair this environment first and continue in it: a100, cpu, learner",
+        help=f"make or repair this environment first and continue in it: {either(NAMES)}",
     )
     parser.add_argument(
         "--environments", type=Path, metavar="DIR", help="folder of the environments (default: NIGHTLY_ENVIRONMENTS)"

@@ -14,10 +14,7 @@ from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.console import progress
 from gpu_tasks.records import Regression, TaskError
 from gpu_tasks.sources import ROOT
-from gpu_tasks.workloads.registry import get_workload
-
-WORKLOAD, SET = "qda", "original"
-"""What the pinned kernels are of, and the draws that vouch for them."""
+from gpu_tasks.workloads.registry import default_payload, get_workload
 
 MOST_TOLD = 10
 
@@ -44,8 +41,8 @@ def _try(manifest: Path) -> None:
     found = read_manifest(manifest)
     _, control = load_control(manifest)
     parse(control)
-    workload = get_workload(WORKLOAD)
-    payload = Payload(SET, workload)
+    workload = get_workload(found.workload)
+    payload = Payload(default_payload(found.workload), workload)  # the draws that vouch for them
     draws = [entry.draw for entry in payload.manifest.draws]
     tried = [name for name in found.variants if name == found.default or _changed(manifest, name)]
     progress(f"emulator: {', '.join(tried)} on {len(draws)} draws, races looked for")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+DEFAULT_WORKLOAD = "qda"  # the one that is meant where none is named
 DEVICE_KINDS = ("cuda", "emulated", "reference", "simulated")
 AVAILABLE_DEVICES = ("cuda", "emulated", "reference", "simulated")  # those that this version can open
 PROTOCOLS = ("classic", "audited", "interleaved")
@@ -20,6 +21,5 @@ GATES = (
 )
 DRIFTS = ("none", "linear", "curvature", "random_walk")  # how a simulated board's idle power wanders
 TELEMETRY_MOMENTS = ("before", "after")
-DEFAULT_PAYLOADS = {"qda": "original", "learner": "learner"}  # by workload: the set that is meant where none is named
 SETTING_ORIGINS = ("environment", "program", "unset")
 PAYLOAD_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # a regular expression for the whole name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
@@ -66,17 +65,3 @@ A100_FAULTY_SENSOR = Profile(
     replay_mj=0.564,
     sensor=FAULTY_SENSOR,
 )
-
-A100_LEARNER = Profile(
-    key="a100_learner",
-    name=A100_HEALTHY.name,
-    idle_w=62.0,
-    idle_sd_w=0.8,
-    replay_s=38.4e-3,
-    replay_mj=1130.0,
-    pci_bus_id="00000000:0F:00.0",
-)
-"""The board of the learner's records, which read 1,020 to 1,100 mJ a task: their windows see no tail, 6 % of it."""
-
-TASKS: Mapping[str, Profile] = {"learner": A100_LEARNER}
-"""By workload, where it is another than the first."""

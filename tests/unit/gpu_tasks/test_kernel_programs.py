@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from gpu_tasks.devices import registry
 from gpu_tasks.devices.manifest import COMMITTED, read_manifest
 from gpu_tasks.records import (
     AVAILABLE_DEVICES,
@@ -24,6 +23,7 @@ from gpu_tasks.records import (
     from_json,
     read_record,
 )
+from gpu_tasks.workloads import registry
 from tests.unit.gpu_tasks.running import ROOT, complaint, program
 
 VARIANTS = read_manifest(COMMITTED).variants
@@ -38,7 +38,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_kinds_that_can_be_opened_are_those_that_are_announced() -> None:
-    assert {kind for kind, _ in registry._OPENERS} == set(AVAILABLE_DEVICES) <= set(DEVICE_KINDS)
+    declared = {kind for name in registry.workload_names() for kind in registry.declared(name).devices}
+    assert declared == set(AVAILABLE_DEVICES) <= set(DEVICE_KINDS)
     assert "auto, cuda, emulated, reference or simulated" in " ".join(program("validate", "--help").stdout.split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from gpu_tasks.devices.reference import ReferenceQda
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.records import BadInput, InfrastructureFailure
 from gpu_tasks.workloads.base import Workload
-from gpu_tasks.workloads.qda import Qda
+from gpu_tasks.workloads.qda import Qda, declaration
 from gpu_tasks.workloads.qda.classifier import scores, train
+from gpu_tasks.workloads.qda.declaration import DECLARATION
 
 
 @pytest.fixture
@@ -199,17 +201,12 @@ def test_the_registry_hands_the_kernel_choice_on(qda: Workload, checked: bool) -
     assert [machine._check_races for machine in device.machines] == [checked, checked]
 
 
-class Unknown(Qda):
-    name = "unknown"
-
-
 def test_registry_names_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadInput, match=r"simulated is not available for workload unknown .*available: none") as caught:
-        registry.open_device("simulated", Unknown())
-    monkeypatch.delitem(registry._OPENERS, ("simulated", "qda"))
-    with pytest.raises(BadInput, match=r"not available for workload qda .*available: cuda, emulated, reference$"):
+    fewer = {kind: opener for kind, opener in DECLARATION.devices.items() if kind != "simulated"}
+    monkeypatch.setattr(declaration, "DECLARATION", replace(DECLARATION, devices=fewer, ptx_kinds=frozenset()))
+    with pytest.raises(BadInput, match=r"not available for workload qda .*available: cuda, emulated, reference$") as e:
         registry.open_device("simulated", Qda())
-    assert caught.value.code == "device_not_available"
+    assert e.value.code == "device_not_available"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
-from gpu_tasks.energy.simulation.profiles import A100_HEALTHY, TASKS
 from gpu_tasks.records import parse_effects
+from gpu_tasks.workloads.registry import declared
 
 
 class Board:
@@ -22,7 +22,7 @@ class Board:
         workload: str = "qda",
     ) -> None:
         self.gpu = SimulatedGpu(
-            profile=TASKS.get(workload, A100_HEALTHY),
+            profile=declared(workload).board,
             effects=parse_effects(inject or None),
             seed=seed,
             drift=drift,

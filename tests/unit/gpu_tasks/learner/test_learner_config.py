@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_tasks.records import DEFAULT_PAYLOADS, BadInput, InfrastructureFailure
+from gpu_tasks.records import BadInput, InfrastructureFailure
 from gpu_tasks.sources import ROOT
-from gpu_tasks.workloads import registry
 from gpu_tasks.workloads.learner import torch_settings
 from gpu_tasks.workloads.learner.config import RECORDED, check_batch, parse_config, read_config
 from gpu_tasks.workloads.learner.initial import epoch_orders, parameter_shapes
@@ -139,12 +138,6 @@ def test_each_epoch_has_an_order_of_its_own() -> None:
     assert orders.dtype == np.int64
     assert all(sorted(order) == list(range(50)) for order in orders.tolist())
     assert not np.array_equal(orders[0], orders[1])
-
-
-def test_every_workload_has_a_set_that_is_meant_where_none_is_named() -> None:
-    assert set(DEFAULT_PAYLOADS) == set(registry._WORKLOADS)
-    for name, payload in DEFAULT_PAYLOADS.items():
-        assert payload in registry.get_workload(name).pinned_sets
 
 
 def test_without_torch_it_is_said_and_nothing_else_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tests.unit.gpu_tasks.devices.cuda_fakes import FakeGpu, fake_torch
 
 pytest.importorskip("torch")
 
-from gpu_tasks.devices.cuda import learner as module
+from gpu_tasks.workloads.learner import cuda_device as module
 from gpu_tasks.workloads.learner.task import LearnerTask
 
 TASK_MS = 38.0

@@ -18,8 +18,8 @@ from gpu_tasks.workloads.base import Workload
 
 torch = pytest.importorskip("torch")
 
-from gpu_tasks.devices.torch_learner import NO_ALLOCATOR, ReferenceLearner  # noqa: E402 - after the skip
 from gpu_tasks.workloads.learner import torch_settings  # noqa: E402
+from gpu_tasks.workloads.learner.devices import NO_ALLOCATOR, ReferenceLearner  # noqa: E402 - after the skip
 
 pytestmark = pytest.mark.usefixtures("repeatable")
 

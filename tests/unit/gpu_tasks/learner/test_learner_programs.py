@@ -26,7 +26,7 @@ from gpu_tasks.workloads.learner import Learner
 
 pytest.importorskip("torch")
 
-from gpu_tasks.devices.torch_learner import ReferenceLearner
+from gpu_tasks.workloads.learner.devices import ReferenceLearner
 from gpu_tasks.workloads.learner.task import LearnerTask
 
 pytestmark = pytest.mark.usefixtures("repeatable", "spring")

@@ -17,7 +17,6 @@ from gpu_tasks.devices.cuda.board import CudaBoard
 from gpu_tasks.devices.cuda.driver import Driver
 from gpu_tasks.devices.cuda.errors import CaptureFailed
 from gpu_tasks.devices.cuda.stream import first_line
-from gpu_tasks.devices.torch_learner import LearnerSteps, no_control
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import (
     BadInput,
@@ -29,6 +28,7 @@ from gpu_tasks.records import (
     TaskError,
 )
 from gpu_tasks.workloads.base import Labels, Workload
+from gpu_tasks.workloads.learner.devices import LearnerSteps, no_control
 from gpu_tasks.workloads.learner.hashes import by_dotted_name, state_hashes
 from gpu_tasks.workloads.learner.inputs import CLASSES
 from gpu_tasks.workloads.learner.memory import inventory_of, measure_device_memory
