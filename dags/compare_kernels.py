@@ -25,7 +25,7 @@ with DAG(
     candidate = shared.candidate(WORKLOAD)
     provision = shared.provision(WORKLOAD, shared.CANDIDATE)
     # A changed kernel is what this is about; anything else has to be what is pinned.
-    verify = [shared.verify("sources", **{"allow-kernels": True}), shared.verify("payload")]
+    verify = [shared.verify(WORKLOAD, "sources", **{"allow-kernels": True}), shared.verify(WORKLOAD, "payload")]
     # A telemetry that failed stops nothing, a mismatch does; no worker runs this one.
     verified = EmptyOperator(task_id="verified")
     telemetry_before, telemetry_after = (
@@ -50,10 +50,10 @@ with DAG(
         **shared.ON_GPU | {"execution_timeout": timedelta(hours=2)},
     )
     numbers = shared.rounds()
-    rounds = shared.measure("measure", numbers, shared.CANDIDATE)
+    rounds = shared.measure(WORKLOAD, "measure", numbers, shared.CANDIDATE)
     # After a skipped task the summary would be skipped as well.
     measured, ended = (EmptyOperator(task_id=name, trigger_rule=TriggerRule.ALL_DONE) for name in ("measured", "ended"))
-    summarise = shared.summarise()
+    summarise = shared.summarise(WORKLOAD)
     loaded = shared.load()
     comparison = ComparisonOperator(task_id="comparison")
     reported = shared.report(loaded, expected=CHECKS)

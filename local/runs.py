@@ -22,9 +22,9 @@ from local.stack import Stack
 from regression.nights import schema
 from regression.nights.params import build_request
 from regression.nights.schema import Schema
+from regression.nights.workloads import QDA, WORKLOADS
 from regression.results.outcome import RunVerdict, run_verdict
 
-WORKLOAD = "qda"
 DAG_TIMEOUT_S = 90
 POLL_S = 0.5
 COMES_AGAIN = (None, "up_for_retry", "up_for_reschedule")
@@ -33,22 +33,28 @@ COMES_AGAIN = (None, "up_for_retry", "up_for_reschedule")
 
 @dataclass(frozen=True)
 class Dag:
-    """A DAG that people trigger: its id, what its params may be, and how the run of a command that waits is called."""
+    """A DAG that people trigger: its id, its workload, and how the run of a command that waits is called.
+
+    ``schema`` says what its params may be; None: what those of the workload's nights may be.
+    """
 
     dag_id: str
-    schema: Schema
+    workload: str
     prefix: str
+    schema: Schema | None = None
 
 
-NIGHT = Dag(f"nightly_{WORKLOAD}", schema.NIGHT, "run__")
-COMPARISON = Dag("compare_kernels", schema.COMPARISON, "try__")
+NIGHTS = {workload.name: Dag(workload.dag_id, workload.name, "run__") for workload in WORKLOADS.values()}
+"""The night of each workload."""
+NIGHT = NIGHTS[QDA.name]
+COMPARISON = Dag("compare_kernels", QDA.name, "try__", schema.COMPARISON)
 TRIGGERED = "manual__"  # the run of a command that does not wait, as of Airflow's form
 WATCHDOG = "nightly_watchdog"
 CHANGED = "kernel_changed"
 """The DAG, and the asset that it waits for."""
-DAGS = (NIGHT.dag_id, COMPARISON.dag_id, CHANGED, WATCHDOG)
-ASKED_FOR = (NIGHT.dag_id, COMPARISON.dag_id, CHANGED)
+ASKED_FOR = (*(night.dag_id for night in NIGHTS.values()), COMPARISON.dag_id, CHANGED)
 """Their runs take the GPU or lead to one that does: somebody waits for them, and they are not cut off unasked."""
+DAGS = (*ASKED_FOR, WATCHDOG)
 
 
 def parse_params(pairs: list[str], device: str | None) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
     try:
         return build_request(
             params,
-            workload=WORKLOAD,
+            workload=dag.workload,
             dag_id=dag.dag_id,
             dag_run_id="",
             trigger="manual",

@@ -75,7 +75,7 @@ def nights_in_short(home: Home, reader: str | None) -> list[str]:
         return [f"{planned}, stopped by `./nightly down` at {stopped:%Y-%m-%d %H:%M} UTC"]
     if reader is None:
         return [f"{planned}, and nothing runs them: `./nightly up`"]
-    watched = Watched(runs.NIGHT.dag_id, runs.WORKLOAD, plan, home.runs, home.records)
+    watched = Watched(runs.NIGHT.dag_id, runs.NIGHT.workload, plan, home.runs, home.records)
     with told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
         nights = watch(connection, watched, datetime.now(UTC))
     shown = {night.planned: night for night in (*reversed(lost_nights(nights)), *nights[-1:])}
@@ -104,7 +104,7 @@ def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> Watche
         minutes = minutes or stored.deadline_minutes
         found = NightPlan(stored.kind, stored.cron, stored.timezone, stored.since, minutes)
         stopped = stored.stopped()
-    return Watched(runs.NIGHT.dag_id, runs.WORKLOAD, found.plan(), home.runs, home.records, arguments.by_hand, stopped)
+    return Watched(runs.NIGHT.dag_id, runs.NIGHT.workload, found.plan(), home.runs, home.records, arguments.by_hand, stopped)
 
 
 def _line(night: Night) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,11 @@ from gpu_tasks.payload.manifest import MANIFEST, ArrayEntry, DrawEntry, Manifest
 from gpu_tasks.payload.mnist import Images
 from gpu_tasks.payload.npz import array_bytes, npy_bytes, npz_bytes
 from gpu_tasks.payload.verify import verify_payload
-from gpu_tasks.records import BadInput, VerificationMismatch
+from gpu_tasks.records import BadInput, InfrastructureFailure, VerificationMismatch
 from gpu_tasks.workloads.base import DrawnWorkload, Labels, PinnedSet
 
 ATTRIBUTION = "ATTRIBUTION.md"
+TEMPORARY = ".tmp"
 ATTRIBUTION_TEXT = """\
 # Attribution
 
@@ -51,7 +54,7 @@ def build_set(
     if folder.exists() or folder.is_symlink():
         raise BadInput("payload_exists", f"{folder}: expected a new folder, found an existing one; nothing was changed")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=TEMPORARY))
     try:
         manifest = _write_set(name, temporary, source, seeds, workload=workload, progress=progress)
         _check_set(name, temporary, workload)
@@ -61,6 +64,25 @@ def build_set(
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     return manifest
+
+
+@contextmanager
+def building(folder: Path) -> Iterator[None]:
+    """Hold the right to build ``folder``, after whoever builds it now; leaves nothing of one that was killed.
+
+    Raises ``InfrastructureFailure`` (``payload_not_writable``) where nothing can be written there.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = (folder.parent / f".{folder.name}.lock").open("a")
+    except OSError as error:
+        message = f"{error.filename}: expected a folder that a set can be built in, found: {error.strerror}"
+        raise InfrastructureFailure("payload_not_writable", message) from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in folder.parent.glob(f".{folder.name}.????????{TEMPORARY}"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
 
 
 def _check_source_size(source: Images, workload: DrawnWorkload) -> None:

@@ -18,6 +18,11 @@ def add_verify(programs: Programs[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="sources only: a changed kernel is none, as in a run that tries one; its control and manifest still are",
     )
+    parser.add_argument(
+        "--build",
+        action="store_true",
+        help="payload only: where a pinned set is not there, build it first from the MNIST of the environment",
+    )
     add_common(parser, payload=True)
 
 

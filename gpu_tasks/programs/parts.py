@@ -72,7 +72,7 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
         expected = common | {"kind": "comparison"}
         compared = _read("comparison", VALIDATIONS, folder, ComparisonRecord, expected=expected)
         parts.append(_of_this_run(compared, request, provision, parts[0].record, folder))
-    if isinstance(get_workload(request.workload), QualifiedWorkload):
+    if "qualification" in request.parts or isinstance(get_workload(request.workload), QualifiedWorkload):
         expected = {"workload": request.workload, "device_uuid": common["device_uuid"], "kind": "qualification"}
         parts.append(_read("qualification", VALIDATIONS, folder, QualificationRecord, expected=expected))
     for draw in request.draws if request.candidate is None else []:
@@ -92,8 +92,8 @@ def read_parts(request: RunRequest, folder: Path) -> list[Part]:
         expected = common | {"kind": "round", "round": number}
         parts.append(_read(f"round-{number:02d}", stage, folder, RoundRecord, expected=expected, asked=asked))
     parts += [confirmation] if request.confirm_rounds is not None or confirmation.outcome is not None else []
-    memory = _read("memory", ROUNDS, folder, MemoryRecord, expected=common | {"kind": "memory"})
-    parts += [memory] if memory.outcome is not None else []  # never made, it is missed by nothing
+    memory = _read("memory", TELEMETRY_AFTER, folder, MemoryRecord, expected=common | {"kind": "memory"})
+    parts += [memory] if memory.outcome is not None or "memory" in request.parts else []
     for moment, stage in zip(TELEMETRY_MOMENTS, (VALIDATIONS, TELEMETRY_AFTER), strict=True):
         device_uuid = common["device_uuid"]
         expected = {"workload": request.workload, "device_uuid": device_uuid, "kind": "telemetry", "when": moment}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from gpu_tasks.payload.build import build_set
+from gpu_tasks.payload.build import build_set, building
 from gpu_tasks.payload.mnist import check_is_mnist, read_source
 from gpu_tasks.payload.sets import SHIPPED, SHIPPED_NAME, check_name, new_set_folder
 from gpu_tasks.programs.console import progress
@@ -23,7 +23,8 @@ def run(arguments: Namespace) -> None:
     progress(f"reading {arguments.source}")
     source = read_source(arguments.source)
     check_is_mnist(source, arguments.source)
-    build_set(name, folder, source, seeds, workload=workload, progress=progress)
+    with building(folder):
+        build_set(name, folder, source, seeds, workload=workload, progress=progress)
     print(f"{folder}: {len(seeds)} draws built and verified")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from gpu_tasks.payload.on_demand import ensure_set
 from gpu_tasks.payload.sets import find_set
 from gpu_tasks.payload.verify import verify_payload
 from gpu_tasks.programs.console import progress
@@ -49,6 +50,8 @@ def _sources(arguments: Namespace) -> VerifyRecord:
 
 def _payload(arguments: Namespace) -> VerifyRecord:
     workload = get_workload(arguments.workload)
+    if arguments.build:
+        ensure_set(arguments.payload, workload, progress)
     report = verify_payload(arguments.payload, find_set(arguments.payload), workload)
     reason = None
     if report.mismatches:

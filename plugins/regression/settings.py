@@ -14,14 +14,19 @@ def root() -> Path:
     return Path(os.environ.get("NIGHTLY_ROOT") or Path(__file__).resolve().parents[2])
 
 
-def gpu_python() -> str:
-    """Interpreter of the GPU programs' environment: ``NIGHTLY_GPU_PYTHON``, else this one."""
-    return os.environ.get("NIGHTLY_GPU_PYTHON") or sys.executable
+def gpu_python(workload: str = "") -> str:
+    """Interpreter of the GPU programs of a workload: ``NIGHTLY_GPU_PYTHON``, else this one."""
+    return _of_workload("NIGHTLY_GPU_PYTHON", workload) or sys.executable
 
 
-def gpu_environment() -> str:
-    """Name of the environment that ``provision`` makes or repairs: ``NIGHTLY_GPU_ENVIRONMENT``; empty: none."""
-    return os.environ.get("NIGHTLY_GPU_ENVIRONMENT") or ""
+def gpu_environment(workload: str = "") -> str:
+    """Environment that a workload's ``provision`` makes or repairs: ``NIGHTLY_GPU_ENVIRONMENT``; empty: none."""
+    return _of_workload("NIGHTLY_GPU_ENVIRONMENT", workload)
+
+
+def _of_workload(variable: str, workload: str) -> str:
+    """A variable of one workload, ``NIGHTLY_GPU_PYTHON_LEARNER`` say, else that of all."""
+    return os.environ.get(f"{variable}_{workload.upper()}") or os.environ.get(variable) or ""
 
 
 def runs() -> Path:
@@ -54,6 +59,11 @@ def schedule() -> str | None:
     """Cron line of the night: ``NIGHTLY_SCHEDULE``, else 02:00; None for "none": then only runs asked for."""
     line = os.environ.get("NIGHTLY_SCHEDULE") or "0 2 * * *"
     return None if line == "none" else line
+
+
+def scheduled_workloads() -> str | None:
+    """Names of the workloads whose nights are scheduled, with commas: ``NIGHTLY_WORKLOADS``; None: the default."""
+    return os.environ.get("NIGHTLY_WORKLOADS") or None
 
 
 def start_date() -> datetime:

@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from gpu_tasks.records import FORMAT, Outcome, Reason, RunRecord, RunRequest, Summary, run_id_for, utc_now
+from regression.nights import workloads
 
 NO_MEASUREMENT = Reason("no_device", "nothing was measured")
 
@@ -55,7 +56,7 @@ def unread_request(
         logical_date=None,
         device="auto",
         variant=None,
-        payload="original",
+        payload=workloads.find(workload).payload,
         draws=[],
         rounds=0,
         repeats=None,

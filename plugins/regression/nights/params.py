@@ -12,8 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from gpu_tasks.records import BadInput, RunRequest, parse_effects, run_id_for, utc_now
+from regression.nights import workloads
 from regression.nights.payload_sets import payload_draws
-from regression.nights.schema import MAX_SEED, NIGHT, SIMULATED, Schema
+from regression.nights.schema import MAX_SEED, SIMULATED, Schema
 
 MOST_QUOTED = 80
 
@@ -27,15 +28,19 @@ def build_request(
     trigger: str,
     logical_date: str | None,
     payload_folders: list[Path],
-    schema: Schema = NIGHT,
+    schema: Schema | None = None,
 ) -> RunRequest:
     """The request that ``given`` parameters make, defaults filled in.
 
-    ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship.
+    ``payload_folders`` are looked through in order for a named set; the last one holds the sets that ship. ``schema``
+    is that of the workload's nights unless it is given; only those have parts of their own.
     A simulated device always has a seed, and a night always a number of confirmation rounds. Raises ``BadInput`` naming
     parameter, expected and found: unknown key, missing one, wrong type or range, unknown payload or draw, and what only
     a simulated device takes for another one.
     """
+    declared = workloads.find(workload)
+    parts = [part for part in declared.recorded_parts if schema is None]
+    schema = schema or declared.schema
     values = {name: rule.get("default") for name, rule in schema.items()} | check_params(given, schema)
     for name, rule in schema.items():
         if "default" not in rule and name not in given:
@@ -46,11 +51,12 @@ def build_request(
         values["confirm_rounds"] = values["rounds"]
     if values["device"] == SIMULATED and values["seed"] is None:
         values["seed"] = UUID(run_id).int % (MAX_SEED + 1)
-    available = payload_draws(values["payload"], payload_folders)
+    available = payload_draws(values["payload"], payload_folders, declared.pinned_sets(payload_folders[-1].parent))
     wanted = available if values["draws"] is None else sorted(values["draws"])
     missing = sorted(set(wanted) - set(available))
     if missing:
         raise BadInput("bad_param", f"draws: payload {values['payload']} has {available}, found {missing}")
+    set_by_params = {variable: values.pop(name, None) for name, variable in declared.settings.items()}
     return RunRequest(
         accepted_at=utc_now(),
         workload=workload,
@@ -59,11 +65,13 @@ def build_request(
         run_id=run_id,
         trigger=trigger,
         logical_date=logical_date,
-        **{**values, "draws": wanted},
+        **{"variant": None, **values, "draws": wanted},
+        library_settings={variable: value for variable, value in set_by_params.items() if value is not None},
+        parts=parts,
     )
 
 
-def check_params(given: Mapping[str, Any], schema: Schema = NIGHT) -> dict[str, Any]:
+def check_params(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """``given`` itself, once every key is known and every value fits its schema; raises ``BadInput``."""
     import jsonschema  # type: ignore[import-untyped]
 

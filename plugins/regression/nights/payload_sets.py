@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_tasks.records import PAYLOAD_NAME, BadInput
 from regression.nights.schema import MAX_DRAWS, SHIPPED_SET
 
 
-def payload_draws(name: str, folders: list[Path]) -> list[int]:
+def payload_draws(name: str, folders: list[Path], pinned: Mapping[str, Path] | None = None) -> list[int]:
     """Numbers of the draws of a named set, from its manifest; raises ``BadInput`` when there is no such set.
 
-    ``original`` is the set that ships, in the last folder, whatever lies in the others. Only the numbers are read
-    here: whether the files are the pinned ones is for ``verify`` to say.
+    ``original`` is the set that ships, in the last folder, whatever lies in the others. ``pinned`` has the manifests of
+    sets that are built when they are first needed, by name. Only the numbers are read here: whether the files are the
+    pinned ones is for ``verify`` to say.
     """
     if not re.fullmatch(PAYLOAD_NAME, name):
         raise BadInput("bad_param", f"payload: expected a name like original, found {name!r}")
     searched = folders[-1:] if name == SHIPPED_SET else folders
-    path = next((p for folder in searched if (p := folder / name / "manifest.json").is_file()), None)
+    path = next(
+        (p for folder in searched if (p := folder / name / "manifest.json").is_file()), (pinned or {}).get(name)
+    )
     if path is None:
         raise BadInput("payload_not_found", f"payload {name}: expected a manifest.json in a set's folder, found none")
     try:

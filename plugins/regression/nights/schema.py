@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpu_tasks.records import AVAILABLE_DEVICES, PAYLOAD_NAME, PROTOCOLS
@@ -14,7 +14,6 @@ SIMULATED = "simulated"
 REFERENCE = "reference"
 INTERLEAVED = "interleaved"
 DEVICES = ("auto", *AVAILABLE_DEVICES)
-VARIANTS = ("class_blocks", "record", "fused")
 SHIPPED_SET = "original"
 EFFECTS = r"^[A-Za-z][A-Za-z0-9_.,=*+% -]*$"  # for the form; what the words mean is read when a run is accepted
 SPEC = r"^[^-\s][^\x00-\x1f\x7f]*$"  # never an option; what it names is for the program `candidate` to find
@@ -27,7 +26,7 @@ MAX_SEED = 2**32 - 1
 MAX_SPEC = 300
 MAX_TEXT = 2000
 
-_COMMON: dict[str, dict[str, Any]] = {
+COMMON: dict[str, dict[str, Any]] = {
     "payload": {
         "default": SHIPPED_SET,
         "type": "string",
@@ -84,21 +83,9 @@ _COMMON: dict[str, dict[str, Any]] = {
         "description": "Free text kept with the run",
     },
 }
+"""Of every run, unless it says otherwise."""
 
-NIGHT: Schema = {
-    "device": {
-        "default": "auto",
-        "type": "string",
-        "enum": list(DEVICES),
-        "description": "Where to run; auto takes a GPU where there is one, else the emulator",
-    },
-    "variant": {
-        "default": None,
-        "type": ["null", "string"],
-        "enum": [None, *VARIANTS],
-        "description": "Variant of the kernels; empty for the default, class_blocks",
-    },
-    **_COMMON,
+_ROUNDS: dict[str, dict[str, Any]] = {
     "rounds": {
         "default": 7,
         "type": "integer",
@@ -114,13 +101,28 @@ NIGHT: Schema = {
         "description": "Further rounds where energy or time leave the round spread of their baseline; empty for as "
         "many as rounds, 0 for none",
     },
-    "kernel_changed": {
-        "default": False,
-        "type": "boolean",
-        "description": "This run tries another kernel: it is marked, and kept out of the series of nights",
-    },
 }
-"""Of a night."""
+"""Of every night."""
+
+
+def night_schema(
+    own: Schema, *, payload: str, devices: Sequence[str], without_gpu: str, protocols: Sequence[str], rounds: int = 7
+) -> Schema:
+    """Params of a workload's nights: those of every night, and its ``own``.
+
+    ``payload`` is the set of draws that is meant where none is named, ``devices`` are the kinds it runs on,
+    ``without_gpu`` says in words what takes a GPU's place, and ``protocols`` begin with the one of its own.
+    """
+    device = {
+        "default": "auto",
+        "type": "string",
+        "enum": ["auto", *devices],
+        "description": f"Where to run; auto takes a GPU where there is one, else {without_gpu}",
+    }
+    changed = {"payload": {"default": payload}, "protocol": {"enum": [None, *protocols]}, "rounds": {"default": rounds}}
+    every = {name: rule | changed.get(name, {}) for name, rule in {**COMMON, **_ROUNDS}.items()}
+    return {"device": device, **own, **every}
+
 
 _COMPARED = [name for name in DEVICES if name != REFERENCE]
 COMPARISON: Schema = {
@@ -151,8 +153,8 @@ COMPARISON: Schema = {
         "maxLength": 100,
         "description": "Which variant of the candidate, where it has several; empty for the one that differs",
     },
-    **_COMMON,
-    "protocol": _COMMON["protocol"] | {"enum": [None, *(name for name in PROTOCOLS if name != INTERLEAVED)]},
+    **COMMON,
+    "protocol": COMMON["protocol"] | {"enum": [None, *(name for name in PROTOCOLS if name != INTERLEAVED)]},
     "blocks": {
         "default": None,
         "type": ["null", "integer"],

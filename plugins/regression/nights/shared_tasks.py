@@ -13,9 +13,10 @@ from typing import Any
 from airflow.sdk import Param, TriggerRule, get_current_context, task
 
 from regression import settings
-from regression.nights import tasks
+from regression.nights import alerting, tasks
 from regression.nights.folder import Night
 from regression.nights.schema import Schema
+from regression.nights.workloads import WORKLOADS
 from regression.operators import GpuTaskOperator
 
 NIGHT = "night(dag.dag_id, run_id)"
@@ -25,6 +26,8 @@ DEVICE = f"{{{{ {NIGHT}.device.kind }}}}"
 DEVICE_UUID = f"{{{{ {NIGHT}.device.uuid }}}}"
 VARIANT = {"variant": f"{{{{ {NIGHT}.request.variant or '' }}}}"}
 """The kernels of a night: the committed ones, of the variant that was asked for."""
+NO_KERNELS: dict[str, str] = {}
+"""Those of a workload that has none."""
 CANDIDATE = {"manifest": f"{{{{ {NIGHT}.manifest }}}}"}
 """Those of a candidate."""
 SIMULATION = {
@@ -34,6 +37,14 @@ SIMULATION = {
 ON_GPU = {"pool": settings.gpu_pool(), "max_active_tis_per_dagrun": 1, "execution_timeout": timedelta(minutes=30)}
 TURN_POLL = timedelta(seconds=10)
 TURN_TIMEOUT = timedelta(hours=12)
+
+
+def _settings_of(workload: str) -> dict[str, str]:
+    """Environment of a workload's programs: each of its settings as the request has it, else empty."""
+    return {
+        variable: f"{{{{ {NIGHT}.request.library_settings.get('{variable}', '') }}}}"
+        for variable in WORKLOADS[workload].settings.values()
+    }
 
 
 def dag_settings(workload: str, schema: Schema, *tags: str) -> dict[str, Any]:
@@ -48,8 +59,8 @@ def dag_settings(workload: str, schema: Schema, *tags: str) -> dict[str, Any]:
     }
 
 
-def request(workload: str, schema: Schema) -> Any:
-    """Accepts the params; gives the numbers of the draws."""
+def request(workload: str, schema: Schema | None = None) -> Any:
+    """Accepts the params, those of the workload's nights unless ``schema`` is given; gives the numbers of the draws."""
 
     @task(task_id="request")
     def accept() -> list[int]:
@@ -98,7 +109,7 @@ def candidate(workload: str) -> GpuTaskOperator:
             "against": f"{{{{ {NIGHT}.request.against or '' }}}}",
             "candidates": f"{{{{ {NIGHT}.candidates }}}}",
             "if-equal": f"{{{{ 'refuse' if {NIGHT}.request.kernel_changed else '' }}}}",
-            "environment": settings.gpu_environment(),
+            "environment": settings.gpu_environment(workload),
         },
         python=sys.executable,  # it builds kernels, and is the first to need the environment
         record=f"{FOLDER}/candidate.json",
@@ -115,21 +126,23 @@ def provision(workload: str, kernels: Mapping[str, str]) -> GpuTaskOperator:
             "workload": workload,
             "device": f"{{{{ {NIGHT}.request.device }}}}",
             **kernels,
-            "environment": settings.gpu_environment(),
+            "environment": settings.gpu_environment(workload),
             **SIMULATION,
         },
         python=sys.executable,  # the environment that it may have to repair cannot be the one that it starts in
         record=f"{FOLDER}/provision.json",
+        env=_settings_of(workload),
         **ON_GPU,
     )
 
 
-def verify(subject: str, **options: str | bool) -> GpuTaskOperator:
+def verify(workload: str, subject: str, **options: str | bool) -> GpuTaskOperator:
     """Hashes the sources or the payload against what is pinned."""
     return GpuTaskOperator(
         task_id=f"verify_{subject}",
         program="verify",
-        options={"subject": subject, "payload": PAYLOAD, **options},
+        options={"workload": workload, "subject": subject, "payload": PAYLOAD, **options},
+        workload=workload,
         record=f"{FOLDER}/verify-{subject}.json",
         execution_timeout=timedelta(minutes=10),
     )
@@ -151,18 +164,87 @@ def telemetry(workload: str, moment: str, kernels: Mapping[str, str]) -> GpuTask
             "request": f"{FOLDER}/request.json",
             **SIMULATION,
         },
+        workload=workload,
         record=f"{FOLDER}/telemetry-{moment}.json",
         lock=DEVICE_UUID,
+        env=_settings_of(workload),
         **ON_GPU,
     )
 
 
-def measure(task_id: str, numbers: Any, kernels: Mapping[str, str], rule: TriggerRule = TriggerRule.ALL_SUCCESS) -> Any:
+def qualify(workload: str, kernels: Mapping[str, str]) -> GpuTaskOperator:
+    """Holds the device against an independent implementation."""
+    return GpuTaskOperator(
+        task_id="qualify",
+        program="qualify",
+        options={"workload": workload, "device": DEVICE, **kernels, **SIMULATION},
+        workload=workload,
+        record=f"{FOLDER}/qualification.json",
+        lock=DEVICE_UUID,
+        env=_settings_of(workload),
+        **ON_GPU,
+    )
+
+
+def validate(workload: str, numbers: Any, kernels: Mapping[str, str], *, races: bool) -> Any:
+    """Each draw against its frozen predictions."""
+    return GpuTaskOperator.partial(
+        task_id="validate",
+        program="validate",
+        options={
+            "workload": workload,
+            "draw": "{{ task.number }}",
+            "payload": PAYLOAD,
+            "device": DEVICE,
+            **kernels,
+            "check": "races" if races else "",
+            **SIMULATION,
+        },
+        workload=workload,
+        record=f"{FOLDER}/validation-{{{{ '%02d' % task.number }}}}.json",
+        lock=DEVICE_UUID,
+        env=_settings_of(workload),
+        map_index_template="draw {{ task.number }}",
+        **ON_GPU,
+    ).expand(number=numbers)
+
+
+def memory(workload: str, kernels: Mapping[str, str]) -> GpuTaskOperator:
+    """Says where the memory of one task is, whatever became of the rounds."""
+    return GpuTaskOperator(
+        task_id="account_memory",
+        program="memory",
+        options={
+            "workload": workload,
+            "payload": PAYLOAD,
+            "device": DEVICE,
+            **kernels,
+            "predictions": f"{FOLDER}/predictions.npy",
+            "profile": True,
+            **SIMULATION,
+        },
+        workload=workload,
+        record=f"{FOLDER}/memory.json",
+        lock=DEVICE_UUID,
+        env=_settings_of(workload),
+        trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+        **ON_GPU,
+    )
+
+
+def measure(
+    workload: str,
+    task_id: str,
+    numbers: Any,
+    kernels: Mapping[str, str],
+    rule: TriggerRule = TriggerRule.ALL_SUCCESS,
+) -> Any:
     """One round for each of the ``numbers``; skipped where there are none."""
     return GpuTaskOperator.partial(
         task_id=task_id,
         program="measure",
         options={
+            "workload": workload,
             "round": "{{ task.number }}",
             "payload": PAYLOAD,
             "device": DEVICE,
@@ -172,8 +254,10 @@ def measure(task_id: str, numbers: Any, kernels: Mapping[str, str], rule: Trigge
             "telemetry": f"{FOLDER}/telemetry-before.json",
             **SIMULATION,
         },
+        workload=workload,
         record=f"{FOLDER}/round-{{{{ '%02d' % task.number }}}}.json",
         lock=DEVICE_UUID,
+        env=_settings_of(workload),
         map_index_template="round {{ task.number }}",
         trigger_rule=rule,
         **ON_GPU,
@@ -190,7 +274,17 @@ def rounds() -> Any:
     return plan()
 
 
-def summarise() -> GpuTaskOperator:
+def confirm() -> Any:
+    """Numbers of the confirmation rounds, mostly none."""
+
+    @task(task_id="confirm", trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+    def plan() -> list[int]:
+        return tasks.plan_confirmation(get_current_context())
+
+    return plan()
+
+
+def summarise(workload: str) -> GpuTaskOperator:
     """Puts the record of the run together from what there is.
 
     Needs the request and nothing else to have succeeded: a run that failed is summarised, loaded and judged too.
@@ -199,6 +293,7 @@ def summarise() -> GpuTaskOperator:
         task_id="summarise",
         program="summarise",
         options={"request": f"{FOLDER}/request.json", "folder": FOLDER},
+        workload=workload,
         record=f"{FOLDER}/run.json",
         trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
         execution_timeout=timedelta(minutes=5),
@@ -219,6 +314,16 @@ def load() -> Any:
         return tasks.load(get_current_context())
 
     return store()
+
+
+def alert() -> Any:
+    """Tells people what the night showed."""
+
+    @task(task_id="alert", multiple_outputs=False, trigger_rule=TriggerRule.ALL_DONE)
+    def tell() -> dict:
+        return alerting.alert(get_current_context())
+
+    return tell()
 
 
 def report(loaded: Any, expected: Sequence[str]) -> Any:

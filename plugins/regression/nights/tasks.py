@@ -26,7 +26,7 @@ from regression import settings
 from regression.nights.fallback import empty_run, unread_request
 from regression.nights.folder import Night
 from regression.nights.params import build_request
-from regression.nights.schema import COMPARISON, NIGHT, Schema
+from regression.nights.schema import COMPARISON, Schema
 from regression.nights.turn import Waiting, leave_turn, take_turn
 from regression.operators.connection import results_engine
 from regression.operators.failures import failure
@@ -37,9 +37,10 @@ LOCKS = "locks"  # in the folder of the runs, beside those of the devices
 WITH_ENERGY = ("auto", "cuda", "simulated")  # what may have a sensor to be held against a band
 
 
-def accept_request(context: Mapping[str, Any], workload: str, schema: Schema = NIGHT) -> list[int]:
+def accept_request(context: Mapping[str, Any], workload: str, schema: Schema | None = None) -> list[int]:
     """First task: freeze the parameters into ``request.json``; returns the numbers of the draws.
 
+    ``schema`` is that of the workload's nights unless it is given.
     Refused parameters leave ``refused.json``, from which the run is stored as bad input. What an earlier try of the
     same run left is put aside: its parts are none of this one.
     """

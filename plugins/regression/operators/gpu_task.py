@@ -51,8 +51,10 @@ class GpuTaskOperator(BaseOperator):
         time, in or outside Airflow (templated).
     :param number: draw or round, for use in templates as ``task.number``; this is what to ``expand`` over.
     :param grace_s: seconds between SIGTERM and SIGKILL when the task is ended.
+    :param workload: whose interpreter: ``NIGHTLY_GPU_PYTHON_`` and its name in capitals, where that is set.
     :param python: interpreter; default ``NIGHTLY_GPU_PYTHON``.
-    :param env: environment variables to add. Airflow's own and whatever looks like a secret are taken out.
+    :param env: environment variables to add, those that are empty left out (templated). Airflow's own and whatever
+        looks like a secret are taken out.
     """
 
     template_fields: Sequence[str] = ("options", "record", "lock", "env")
@@ -67,6 +69,7 @@ class GpuTaskOperator(BaseOperator):
         lock: str = "",
         number: int | None = None,
         grace_s: float = 5.0,
+        workload: str = "",
         python: str | None = None,
         env: Mapping[str, str] | None = None,
         **kwargs: Any,
@@ -80,6 +83,7 @@ class GpuTaskOperator(BaseOperator):
         self.lock = lock
         self.number = number
         self.grace_s = grace_s
+        self.workload = workload
         self.python = python
         self.env = dict(env or {})
         self._child: Child | None = None
@@ -111,7 +115,15 @@ class GpuTaskOperator(BaseOperator):
 
     def _command(self) -> list[str]:
         given = [part for name, value in self._given().items() for part in (f"--{name}", value) if part is not True]
-        return [self.python or settings.gpu_python(), "-m", "gpu_tasks", self.program, *given, "--out", self.record]
+        return [
+            self.python or settings.gpu_python(self.workload),
+            "-m",
+            "gpu_tasks",
+            self.program,
+            *given,
+            "--out",
+            self.record,
+        ]
 
     def _given(self) -> dict[str, str | bool]:
         given = {name: value for name, value in self.options.items() if value not in (None, "") and value is not False}
@@ -122,7 +134,7 @@ class GpuTaskOperator(BaseOperator):
         self.log.info("running: %s", " ".join(command))
         with ExitStack() as stack:
             held = [stack.enter_context(device_lock(settings.runs() / "locks", self.lock))] if self.lock else []
-            environment = child_environment(os.environ, self.env)
+            environment = child_environment(os.environ, {name: value for name, value in self.env.items() if value})
             self._child = Child(command, settings.root(), environment, held)
             stack.callback(self._child.close)
             try:

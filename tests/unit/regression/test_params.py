@@ -14,7 +14,8 @@ from gpu_tasks.programs.bounds import MOST_BLOCKS
 from gpu_tasks.records import BadInput, RunRequest, run_id_for
 from regression.nights.folder import safe_name
 from regression.nights.params import build_request, check_params
-from regression.nights.schema import COMPARISON, MAX_BLOCKS, NIGHT, VARIANTS, Schema
+from regression.nights.schema import COMPARISON, MAX_BLOCKS, Schema
+from regression.nights.workloads import QDA, WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -160,8 +161,10 @@ def test_a_simulated_run_has_a_seed_of_its_own_that_is_always_the_same(folders: 
 
 def test_variants_are_those_of_the_committed_kernels() -> None:
     manifest = json.loads((ROOT / "kernels" / "ptx" / "manifest.json").read_text())
-    assert set(VARIANTS) == set(manifest["variants"])
-    assert f"empty for the default, {manifest['default']}" in NIGHT["variant"]["description"]
+    variant = QDA.schema["variant"]
+    assert variant["enum"][0] is None
+    assert set(variant["enum"][1:]) == set(manifest["variants"])
+    assert f"empty for the default, {manifest['default']}" in variant["description"]
 
 
 def test_the_shipped_set_is_the_original_whatever_lies_in_a_users_folder(folders: list[Path]) -> None:
@@ -180,7 +183,7 @@ def test_a_manifest_that_names_no_draws_is_refused(folders: list[Path], manifest
         request(folders, payload="small")
 
 
-@pytest.mark.parametrize("schema", [NIGHT, COMPARISON])
+@pytest.mark.parametrize("schema", [*(workload.schema for workload in WORKLOADS.values()), COMPARISON])
 def test_every_parameter_explains_itself_and_its_default_is_valid(schema: Schema) -> None:
     assert all(rule["description"] for rule in schema.values())
     check_params({name: rule["default"] for name, rule in schema.items() if "default" in rule}, schema)
@@ -197,6 +200,69 @@ def comparison(folders: list[Path], **given: Any) -> RunRequest:
         payload_folders=folders,
         schema=COMPARISON,
     )
+
+
+def learner(folders: list[Path], **given: Any) -> RunRequest:
+    return build_request(
+        given,
+        workload="learner",
+        dag_id="nightly_learner",
+        dag_run_id="r",
+        trigger="manual",
+        logical_date=None,
+        payload_folders=folders,
+    )
+
+
+def test_the_draws_of_a_set_that_is_not_built_yet_are_those_of_its_pinned_manifest(folders: list[Path]) -> None:
+    shipped = [folders[0], ROOT / "gpu_tasks" / "payload"]
+    accepted = learner(shipped)
+    assert (accepted.payload, accepted.draws, accepted.rounds) == ("learner", list(range(11)), 3)
+    assert (accepted.variant, accepted.protocol, accepted.confirm_rounds) == (None, None, 3)
+    assert accepted.parts == ["qualification", "memory"]
+    own = folders[0] / "learner" / "manifest.json"
+    own.parent.mkdir(parents=True)
+    own.write_text('{"draws": [{"draw": 50}]}')
+    assert learner(shipped).draws == [50], "what is there goes first"
+    for other in ("other", "original-learner"):
+        with pytest.raises(BadInput, match=f"^payload {other}: expected a manifest.json"):
+            learner(shipped, payload=other)
+    own.unlink()
+    with pytest.raises(BadInput, match=r"^payload learner: expected a manifest.json"):
+        request(shipped, payload="learner")  # of another workload
+
+
+def test_a_setting_of_the_library_is_an_environment_variable_of_the_programs(folders: list[Path]) -> None:
+    shipped = [folders[0], ROOT / "gpu_tasks" / "payload"]
+    assert learner(shipped).library_settings == {}
+    accepted = learner(shipped, cublas_workspace=":4096:8")
+    assert accepted.library_settings == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    assert (request(folders).library_settings, request(folders).parts) == ({}, [])
+    for wrong in (":0:0", "", ":16:8 ", 16, ["a"]):
+        with pytest.raises(BadInput, match=r"^cublas_workspace: "):
+            learner(shipped, cublas_workspace=wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"variant": "record"}, "variant: expected one of device, cublas_workspace, payload, draws"),
+        ({"kernel_changed": True}, "kernel_changed: expected one of device"),
+        ({"device": "emulated"}, "device: expected one of auto, cuda, reference, simulated, found 'emulated'"),
+        ({"protocol": "interleaved"}, "protocol: 'interleaved' is not one of"),
+    ],
+)
+def test_what_the_learner_has_no_use_for_is_refused(folders: list[Path], given: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        learner([folders[0], ROOT / "gpu_tasks" / "payload"], **given)
+    assert caught.value.message.startswith(said)
+
+
+def test_a_workload_that_there_is_none_of_has_no_night(folders: list[Path]) -> None:
+    with pytest.raises(BadInput, match=r"^workload: expected one of qda, learner, found 'x'$"):
+        build_request(
+            {}, workload="x", dag_id="d", dag_run_id="r", trigger="manual", logical_date=None, payload_folders=folders
+        )
 
 
 def test_a_comparison_needs_a_candidate_and_nothing_else(folders: list[Path]) -> None:
@@ -274,5 +340,5 @@ def test_airflows_own_run_ids_stay_as_they_are() -> None:
 def test_what_is_refused_is_not_told_at_length() -> None:
     for name, value in (("note", "x" * 100_000), ("draws", [0] * 100_000), ("device", "y" * 100_000)):
         with pytest.raises(BadInput, match=f"^{name}: ") as refused:
-            check_params({name: value})
+            check_params({name: value}, QDA.schema)
         assert len(refused.value.message) < 500
