@@ -19,6 +19,9 @@ CHECKS: Mapping[str, type[CheckOperator]] = {
     "agreement": operators.AgreementRegressionOperator,
     "energy": operators.EnergyDriftOperator,
     "time": operators.TimeDriftOperator,
+    "memory": operators.MemoryDriftOperator,
+    "repeatability": operators.RepeatabilityOperator,
+    "qualification": operators.QualificationOperator,
     "environment": operators.EnvironmentChangeOperator,
 }
 """What makes each check that a workload may name."""

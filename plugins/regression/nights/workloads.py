@@ -119,7 +119,7 @@ LEARNER = Workload(
         rounds=3,
     ),
     parts=(QUALIFY, CONFIRM, MEMORY),
-    checks=("agreement", "energy", "time", "environment"),
+    checks=("agreement", "energy", "time", "memory", "repeatability", "qualification", "environment"),
     settings={"cublas_workspace": "CUBLAS_WORKSPACE_CONFIG"},
 )
 
