@@ -36,7 +36,7 @@ class Check:
 class JudgedRun:
     """A run with its verdict (None: it was never settled) and the last step of each of its checks.
 
-    ``candidate``: it tries a kernel that nights do not run.
+    ``candidate``: it tries a kernel that nights do not run. ``has_kernel``: it ran one whose PTX is known.
     """
 
     run_id: str
@@ -54,3 +54,4 @@ class JudgedRun:
     label: str | None = None
     inject: str | None = None
     candidate: bool = False
+    has_kernel: bool = True

@@ -57,6 +57,7 @@ def _judged(connection: Connection, *wanted: ColumnElement[bool]) -> list[Judged
             label=row.label,
             inject=row.inject,
             candidate=row.candidate,
+            has_kernel=row.kernel_ptx_sha256 is not None,
         )
         for row in stored
     ]

@@ -106,7 +106,7 @@ def facts(
 def same_kernel(run: JudgedRun, changed: Sequence[Difference]) -> list[tuple[str, str]]:
     """Whether it was the kernel is the first thing asked; what changed is named, and so is that it did not."""
     compared = any(check.name == ENVIRONMENT and check.baseline_id is not None for check in run.checks)
-    if not compared or any(difference.part == KERNEL for difference in changed):
+    if not (compared and run.has_kernel) or any(difference.part == KERNEL for difference in changed):
         return []
     return [("kernel", "the same as the baseline's")]
 

@@ -101,8 +101,10 @@ def made_otherwise(mine: Circumstances, other: Circumstances) -> list[str]:
         told.append("which machine computed is not known" if same else f"device {other.device} -> {mine.device}")
     if mine.payload_manifest_sha256 is None or mine.payload_manifest_sha256 != other.payload_manifest_sha256:
         told.append("another payload")
-    if mine.environment_class is None or mine.environment_class != other.environment_class:
-        told.append(f"environment {other.environment_class} -> {mine.environment_class}")
+    if mine.environment_class is None:
+        told.append("environment not known")
+    elif mine.environment_class != other.environment_class:
+        told.append(f"environment {other.environment_class or 'not known'} -> {mine.environment_class}")
     told += other_settings(mine.settings, other.settings)
     said = mine.settings.keys() ^ other.settings.keys()
     if said:

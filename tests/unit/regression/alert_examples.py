@@ -106,6 +106,45 @@ AGREEMENT = check(
     baseline_id=2,
     baseline=ACCEPTED,
 )
+QUALIFICATION = check(
+    "qualification",
+    "regressed",
+    metric="checks_that_hold",
+    unit="checks",
+    reason_code="not_qualified",
+    plain_reason="1 of 216 checks do not hold: training, depth 2: epoch 0, batch 0: velocity weights.1",
+    value=215,
+    baseline_value=216,
+    direction="lower",
+    baseline_id=1,
+    baseline=ACCEPTED,
+)
+REPEATABILITY = check(
+    "repeatability",
+    "regressed",
+    metric="changed_state_hashes",
+    unit="hashes",
+    reason_code="state_changed",
+    plain_reason="draw 3: 2 of 26 hashes are others (final_parameter_sha256.weights.0, state_vector_sha256) than in run "
+    "NVIDIA A100-SXM4-40GB scheduled__2026-11-29T02:00:00+00:00",
+    value=2,
+    direction="changed",
+)
+MEMORY = check(
+    "memory",
+    "regressed",
+    metric="peak_allocated_memory",
+    unit="bytes",
+    reason_code="memory_higher",
+    plain_reason="peak allocated 17,212,416 bytes, +1,549,312 bytes against baseline NVIDIA A100-SXM4-40GB "
+    "scheduled__2026-11-01T02:00:00+00:00 (15,663,104 bytes, 9.9 %), as in the run before, NVIDIA A100-SXM4-40GB "
+    "scheduled__2026-11-29T02:00:00+00:00",
+    value=17_212_416,
+    baseline_value=15_663_104,
+    direction="higher",
+    baseline_id=1,
+    baseline=ACCEPTED,
+)
 
 
 def environment(*found: Difference, **changes: Any) -> Check:

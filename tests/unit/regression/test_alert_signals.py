@@ -22,7 +22,10 @@ from tests.unit.regression.alert_examples import (
     FAULTY_HISTORIES,
     GATE,
     KERNEL,
+    MEMORY,
     NEW_CLASS,
+    QUALIFICATION,
+    REPEATABILITY,
     RUN_ID,
     TIME,
     check,
@@ -52,6 +55,24 @@ def test_each_metric_that_is_red_is_told_with_its_figures() -> None:
     (signal,) = signals_of(run(ENERGY))
     assert (signal.value, signal.baseline_value, signal.unit, signal.baseline_id) == (0.63, 0.6, "mJ", 1)
     assert (signal.run_id, signal.device_id, signal.workload) == (RUN_ID, 1, "qda")
+
+
+def test_what_a_task_takes_and_leaves_is_told_apart() -> None:
+    """More memory, other bytes and a check that fails have three causes until somebody knows better."""
+    assert keys(MEMORY, REPEATABILITY, QUALIFICATION) == [
+        "qualification lower regression",
+        "repeatability changed regression",
+        "memory higher regression",
+    ]
+    (signal,) = signals_of(run(MEMORY))
+    assert (signal.value, signal.unit) == (17_212_416, "bytes")
+    assert signal.headline.endswith("9.9 % higher (17,212,416 bytes, baseline 15,663,104 bytes)")
+
+
+def test_a_workload_without_kernels_is_not_said_to_have_kept_its_own() -> None:
+    (with_one,), (without,) = (signals_of(run(MEMORY, environment(), has_kernel=has)) for has in (True, False))
+    assert "kernel" in dict(with_one.facts)
+    assert "kernel" not in dict(without.facts)
 
 
 @pytest.mark.parametrize("names", GROUPS.values())

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -24,7 +25,10 @@ from tests.unit.regression.alert_examples import (
     FAULTY_ENERGY,
     FAULTY_HISTORIES,
     KERNEL,
+    MEMORY,
     NEW_CLASS,
+    QUALIFICATION,
+    REPEATABILITY,
     TIME,
     check,
     environment,
@@ -43,6 +47,7 @@ MISMATCH = {
     "reason_code": "source_mismatch",
     "reason": "kernels/qda.ptx: expected sha256 aaaa, found bbbb",
 }
+LEARNER: dict[str, Any] = {"workload": "learner", "dag_id": "nightly_learner", "has_kernel": False}
 RUNS = {
     "agreement": run(AGREEMENT),
     "energy": run(ENERGY, ENERGY_HISTORY, check("agreement"), check("time"), environment(DRIVER, KERNEL)),
@@ -56,6 +61,9 @@ RUNS = {
     ),
     "history-only": run(check("energy"), replace(ENERGY_HISTORY, baseline=None), environment(DRIVER)),
     "time": run(TIME, trigger="manual", label="try", inject="time+3%", dag_run_id="manual__1"),
+    "memory": run(MEMORY, *map(check, ("agreement", "qualification", "energy", "time")), environment(), **LEARNER),
+    "qualification": run(QUALIFICATION, check("agreement"), **LEARNER),
+    "repeatability": run(REPEATABILITY, check("agreement"), check("memory"), environment(DRIVER), **LEARNER),
     "driver": run(*map(check, ("agreement", "energy", "time")), environment(DRIVER), verdict="ok"),
     "new-segment": run(environment(NEW_CLASS, DRIVER), verdict="inconclusive"),
     "broken-night": run(check("agreement", "invalid", plain_reason="draw 4 was not run"), **BROKEN),
