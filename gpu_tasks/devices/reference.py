@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
-from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint, no_control
-from gpu_tasks.energy.clock import MonotonicClock
-from gpu_tasks.energy.instruments import Instruments
+from gpu_tasks.devices.cpu import NO_EVENTS, CpuDevice
 from gpu_tasks.float32 import Float32Array
-from gpu_tasks.records import BadInput, DeviceFingerprint, InfrastructureFailure, KernelIdentity, LibrarySetting, Reason
+from gpu_tasks.records import BadInput, InfrastructureFailure, KernelIdentity
 from gpu_tasks.workloads.base import Labels, Workload
 from gpu_tasks.workloads.qda.classifier import singular_class
 
@@ -27,18 +25,13 @@ Step = Callable[[], object]
 SMALLEST_PIVOT = 1e-6
 """Share of a feature's variance left after elimination, below which it may be float32 rounding and not data."""
 
-NO_EVENTS = Reason("no_device_events", "a CPU device has no device-side events")
 
-
-class ReferenceQda:
+class ReferenceQda(CpuDevice):
     """``gpu_tasks.devices.base.Device`` for the workload ``qda`` on the CPU."""
-
-    kind = "reference"
-    clock = MonotonicClock()
 
     def __init__(self, workload: Workload) -> None:
         n, m, d, c = workload.train_samples, workload.query_samples, workload.feature_count, workload.class_count
-        self._workload = workload
+        super().__init__(workload)
         self._x = np.zeros((n, d), np.float32)
         self._labels = np.zeros(n, np.int64)
         self._q = np.zeros((m, d), np.float32)
@@ -59,17 +52,9 @@ class ReferenceQda:
         self._graph: tuple[Step, ...] | None = None
         self.poison_scratch()
 
-    def fingerprint(self) -> DeviceFingerprint:
-        """The CPU of this machine; it has no energy counter."""
-        return cpu_fingerprint(self.kind)
-
     def kernel(self) -> KernelIdentity:
         """numpy steps: no PTX, no launches."""
         return KernelIdentity(variant="numpy-float32", ptx_sha256=None, ptx_lines=None, launches=[])
-
-    def settings(self) -> list[LibrarySetting]:
-        """Empty: numpy has none that counts."""
-        return []
 
     def load(self, x: Float32Array, labels: Labels, q: Float32Array) -> None:
         """Copy one draw's inputs in; raises ``BadInput`` on anything the discriminant is not defined for."""
@@ -113,18 +98,6 @@ class ReferenceQda:
     def intermediates(self) -> dict[str, Float32Array] | None:
         """Class means (10, 9) and scores (m, 10) of the latest run."""
         return {"means": self._scratch["mean"].copy(), "scores": self._scratch["scores"].T.copy()}
-
-    def state_hashes(self) -> dict[str, str] | None:
-        """None: what it leaves behind beside its predictions is scratch."""
-        return None
-
-    def instruments(self) -> Instruments | Reason:
-        """Why there are none: a CPU device has no energy counter."""
-        return NO_COUNTER
-
-    def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
-        """Raises ``BadInput``: a control is there to be compared in energy."""
-        raise no_control(self.kind, replay_s)
 
     def close(self) -> None:
         """Drop the graph; the arrays go with the object."""

@@ -11,16 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.devices.base import ReplayTiming
-from gpu_tasks.devices.host import NO_COUNTER, cpu_fingerprint
-from gpu_tasks.devices.reference import NO_EVENTS
+from gpu_tasks.devices.cpu import CpuDevice
 from gpu_tasks.devices.simulated import SimulatedDevice
-from gpu_tasks.energy.clock import MonotonicClock
-from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import (
     BadInput,
-    DeviceFingerprint,
     DeviceMemory,
     InfrastructureFailure,
     Inventory,
@@ -79,19 +75,12 @@ class LearnerSteps:
             self._task.load(inputs)
 
 
-class ReferenceLearner(LearnerSteps):
+class ReferenceLearner(LearnerSteps, CpuDevice):
     """``gpu_tasks.devices.base.Device`` for the workload ``learner``: float32 torch on the CPU, one thread, eager."""
 
-    kind = "reference"
-    clock = MonotonicClock()
-
     def __init__(self, workload: Workload) -> None:
-        super().__init__(workload)
-        self._captured = False
-
-    def fingerprint(self) -> DeviceFingerprint:
-        """The CPU of this machine; it has no energy counter."""
-        return cpu_fingerprint(self.kind)
+        CpuDevice.__init__(self, workload)
+        LearnerSteps.__init__(self, workload)
 
     def kernel(self) -> KernelIdentity:
         """torch's own steps: no PTX, no launches."""
@@ -113,16 +102,7 @@ class ReferenceLearner(LearnerSteps):
     def capture(self) -> None:
         """Keep the sequence of steps over the tensors; nothing runs."""
         self._loaded("capture")
-        self._captured = True
-
-    def replay(self, repeats: int = 1) -> ReplayTiming:
-        """Run the steps ``repeats`` times on whatever the tensors hold now."""
-        if not self._captured:
-            raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
-        task = self._loaded("replay")
-        for _ in range(repeats):
-            task.run()
-        return ReplayTiming(device_ms_per_replay=None, reason=NO_EVENTS)
+        super().capture()
 
     def predictions(self) -> npt.NDArray[np.int32]:
         """Copy of the classes of the latest run, (m,) int32; -1 where nothing was written."""
@@ -131,10 +111,6 @@ class ReferenceLearner(LearnerSteps):
     def state_hashes(self) -> dict[str, str] | None:
         """Of inputs, orders, initial and final parameters, momentum, scores and predictions."""
         return by_dotted_name(state_hashes(self._loaded("state_hashes")))
-
-    def instruments(self) -> Instruments | Reason:
-        """Why there are none: a CPU device has no energy counter."""
-        return NO_COUNTER
 
     def control(self, replay_s: float) -> Callable[[int], ReplayTiming]:
         """Raises ``BadInput``: nothing is compared with a learner within a round."""
@@ -157,7 +133,8 @@ class ReferenceLearner(LearnerSteps):
 
     def close(self) -> None:
         """Drop the task."""
-        self._task, self._captured = None, False
+        self._task = None
+        super().close()
 
 
 class SimulatedLearner(SimulatedDevice):

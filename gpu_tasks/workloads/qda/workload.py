@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_tasks.float32 import Float32Array
-from gpu_tasks.records import ReferenceState
 from gpu_tasks.workloads.area import reduce_images
 from gpu_tasks.workloads.base import Labels, PinnedSet
+from gpu_tasks.workloads.plain import PlainWorkload
 from gpu_tasks.workloads.qda.checks import CLASSES, FEATURES, check_arrays
 from gpu_tasks.workloads.qda.classifier import Float64Array, scores, train
 from gpu_tasks.workloads.qda.original import ORIGINAL
@@ -20,16 +20,14 @@ MOVED_BY = np.float32(8)
 moments in float32 lose a class at a quarter of it."""
 
 
-class Qda:
+class Qda(PlainWorkload):
     """Quadratic discriminant analysis trained from scratch; see ``gpu_tasks.workloads.base.Workload``."""
 
     name = "qda"
-    benchmark_draw = 0
     train_samples = 1000
     query_samples = 1000
     feature_count = FEATURES
     class_count = CLASSES
-    protocol, plain_protocol = "audited", "classic"
     classic_repeats: Mapping[str, int] = {"A100-SXM4-40GB": 1_000_000}  # as the original record
     pinned_sets: Mapping[str, PinnedSet] = {ORIGINAL.name: ORIGINAL}
 
@@ -41,11 +39,6 @@ class Qda:
         """Raise ``BadInput`` on arrays that cannot be used and on an empty or singular class."""
         check_arrays(x, labels, q)
         train(x, labels)
-
-    def predict(self, x: Float32Array, labels: Labels, q: Float32Array) -> Labels:
-        """(m,) int64: the first class of the highest float64 score."""
-        classes: Labels = np.argmax(self.scores(x, labels, q), axis=1).astype(np.int64)
-        return classes
 
     def scores(self, x: Float32Array, labels: Labels, q: Float32Array) -> Float64Array:
         """(m, 10) float64 scores."""
@@ -60,8 +53,3 @@ class Qda:
         """Class ``means`` (10, 9) and ``scores`` (m, 10) of the float64 reference, rounded to float32."""
         model = train(x, labels)
         return {"means": model.means.astype(np.float32), "scores": scores(model, q).astype(np.float32)}
-
-    def reference_state(
-        self, x: Float32Array, labels: Labels, q: Float32Array, draw: int | None
-    ) -> ReferenceState | None:
-        """None: predictions are all that there is to freeze of it."""
