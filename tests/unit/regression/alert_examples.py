@@ -125,8 +125,8 @@ REPEATABILITY = check(
     metric="changed_state_hashes",
     unit="hashes",
     reason_code="state_changed",
-    plain_reason="draw 3: 2 of 26 hashes are others (final_parameter_sha256.weights.0, state_vector_sha256) than in run "
-    "NVIDIA A100-SXM4-40GB scheduled__2026-11-29T02:00:00+00:00",
+    plain_reason="draw 3: 2 of 26 hashes are others (final_parameter_sha256.weights.0, state_vector_sha256) than in "
+    "run NVIDIA A100-SXM4-40GB scheduled__2026-11-29T02:00:00+00:00",
     value=2,
     direction="changed",
 )
