@@ -1,8 +1,8 @@
 """Watches that the night came: every hour, whatever became of the DAG that should have run it.
 
-It takes no GPU and no slot of its pool, reads the results database and the folders of runs, and is red as long as the
-latest night that is due is missing, stuck or incomplete. Where Airflow itself may be dead, `./nightly watchdog` in a
-system cron does the same.
+It takes no GPU and no slot of its pool, reads the results database and the folders of runs, and has a task for each
+workload whose nights are scheduled: red as long as the latest night that is due is missing, stuck or incomplete. Where
+Airflow itself may be dead, `./nightly watchdog` in a system cron does the same.
 """
 
 from datetime import timedelta
@@ -10,6 +10,7 @@ from datetime import timedelta
 from airflow.sdk import DAG
 
 from regression import settings
+from regression.nights.workloads import named
 from regression.operators import MissingNightOperator
 
 with DAG(
@@ -23,11 +24,12 @@ with DAG(
     dagrun_timeout=timedelta(minutes=30),
     tags=["kernel-nightly"],
 ) as dag:
-    MissingNightOperator(
-        task_id="missing_night",
-        watched_dag_id="nightly_qda",
-        workload="qda",
-        retries=2,
-        retry_delay=timedelta(minutes=5),
-        execution_timeout=timedelta(minutes=5),
-    )
+    for workload in named(settings.scheduled_workloads()):
+        MissingNightOperator(
+            task_id=f"missing_night_{workload.name}",
+            watched_dag_id=workload.dag_id,
+            workload=workload.name,
+            retries=2,
+            retry_delay=timedelta(minutes=5),
+            execution_timeout=timedelta(minutes=5),
+        )

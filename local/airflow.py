@@ -16,6 +16,7 @@ from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
 from local.secrets import Secrets
+from regression.nights.workloads import QDA, WORKLOADS
 
 # The log server would listen on every address; task logs are read from the disk that everything here shares.
 COMPONENTS = {"api-server": [], "scheduler": ["--skip-serve-logs"], "dag-processor": []}
@@ -25,11 +26,15 @@ GPU_POOL = "gpu"
 
 @dataclass(frozen=True)
 class Schedule:
-    """When the night runs: a cron line or "none" in a time zone, from ``start_date`` (ISO 8601) on."""
+    """When the nights run: a cron line or "none" in a time zone, from ``start_date`` (ISO 8601) on.
+
+    ``workloads`` are those whose nights they are, by name with commas.
+    """
 
     cron: str
     timezone: str
     start_date: str
+    workloads: str = QDA.name
 
     def environment(self) -> dict[str, str]:
         """Variables that the DAG file reads."""
@@ -37,6 +42,7 @@ class Schedule:
             "NIGHTLY_SCHEDULE": self.cron,
             "NIGHTLY_TIMEZONE": self.timezone,
             "NIGHTLY_START_DATE": self.start_date,
+            "NIGHTLY_WORKLOADS": self.workloads,
         }
 
 
@@ -95,8 +101,19 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
             "NIGHTLY_GPU_POOL": GPU_POOL,
             "NIGHTLY_SCHEDULE_FILE": str(home.schedule),
         }
+        | _of_workloads(home)
         | schedule.environment()
     )
+
+
+def _of_workloads(home: Home) -> dict[str, str]:
+    """Environment and interpreter of each workload's programs, made or not: ``provision`` makes what is missing."""
+    found = {}
+    for workload in WORKLOADS.values():
+        name, suffix = environments.of_gpu_tasks(workload), workload.name.upper()
+        found[f"NIGHTLY_GPU_ENVIRONMENT_{suffix}"] = name
+        found[f"NIGHTLY_GPU_PYTHON_{suffix}"] = str(environments.python(home, name))
+    return found
 
 
 def write_password_file(home: Home, secrets: Secrets) -> None:

@@ -24,6 +24,8 @@ from local.judging_arguments import add_judging_commands
 from local.paths import ROOT, Home, default_home
 from local.record_arguments import add_record_commands, add_upkeep_commands
 from local.testing import SUITES
+from local.workloads import needed_by
+from regression.nights.workloads import QDA, WORKLOADS
 
 DEVICES = ("auto", *DEVICE_KINDS)
 OF_THEIR_OWN = {name: f"{name}_command" for name in ("try", "promote", "bisect", "changed")}
@@ -36,8 +38,9 @@ exit codes: 0 ok, improved, inconclusive or unavailable (each said)   1 regressi
 environment: NIGHTLY_HOME (where everything lives; outside the repository), NIGHTLY_DSN (as --dsn),
              NIGHTLY_SCHEDULE (cron line of the night, default "0 2 * * *"), NIGHTLY_TIMEZONE (default UTC),
              NIGHTLY_DEADLINE_MINUTES (from the start of a night to its result, for the watchdog, default 180),
-             NIGHTLY_GPU_ENVIRONMENT (cpu, or a100 for the one with torch), NIGHTLY_PAYLOADS (folder of further sets
-             of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes),
+             NIGHTLY_WORKLOADS (whose nights `up` schedules, with commas, default qda),
+             NIGHTLY_GPU_ENVIRONMENT (cpu; a100 and learner have torch; default: the workload's own), NIGHTLY_PAYLOADS
+             (folder of further sets of draws), NIGHTLY_ENVIRONMENTS (share the virtual environments between homes),
              NIGHTLY_POWER_LIMIT_W (measure energy under this power limit only), NIGHTLY_SM_CLOCK_FLOOR_MHZ (rounds
              that work at a lower SM clock are invalid), NIGHTLY_ALERT_SMTP, NIGHTLY_ALERT_SLACK,
              NIGHTLY_ALERT_WEBHOOK (where alerts are sent; addresses, see docs/alerts.md)
@@ -62,7 +65,10 @@ def build_parser() -> argparse.ArgumentParser:
         "create roles and databases (better given as NIGHTLY_DSN: arguments can be seen by others)",
     )
     what = argparse.ArgumentParser(add_help=False)
-    what.add_argument("--device", choices=DEVICES, help="what runs the kernels (default: auto)")
+    what.add_argument(
+        "--workload", default=QDA.name, metavar="NAME", help=f"whose night: {' or '.join(WORKLOADS)} (default: qda)"
+    )
+    what.add_argument("--device", choices=DEVICES, help="what it runs on (default: auto)")
     what.add_argument(
         "--param",
         action="append",
@@ -188,7 +194,7 @@ def _dispatch(arguments: argparse.Namespace, home: Home, argv: list[str]) -> int
             return print_questions(arguments)
         asked(arguments)  # refused before anything is made or started
     if not _inside_scheduler(home):
-        environments.ensure(home, "scheduler", environments.of_gpu_tasks())
+        environments.ensure(home, "scheduler", *needed_by(arguments))
         _continue_in_scheduler(home, argv)
     return action_of(arguments.command)(home, arguments)
 

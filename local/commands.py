@@ -34,6 +34,7 @@ from local.watch_commands import (
     command_watchdog,
     nights_in_short,
 )
+from local.workloads import asked_for, ensure_payloads, scheduled
 from regression.nights.schedule import planned_now, stopped_now
 
 __all__ = [
@@ -59,20 +60,23 @@ __all__ = [
 ]
 NARROW = "SELECT night, verdict, agreed, adjusted_mj_median, dag_run_id FROM nightly ORDER BY started_at"
 LATEST_NIGHTS = """\
-SELECT started_at, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""
+SELECT started_at, workload, device, verdict, agreed, total, dag_run_id FROM nightly ORDER BY started_at DESC LIMIT 5"""
 
 
 def command_run(home: Home, arguments: argparse.Namespace) -> int:
     """One night from trigger to verdict."""
-    params = runs.accept_params(home, arguments.param, arguments.device)
+    workload = asked_for(arguments)
+    night = runs.NIGHTS[workload.name]
+    params = runs.accept_params(home, arguments.param, arguments.device, night)
     home.create()
     with (
         exclusive(home.locks / "run", "another `nightly run`"),
         terminable(),
-        hold(home, arguments.dsn, need_airflow=True) as held,
     ):
-        run_id, state = runs.carry_out(held, runs.NIGHT, params, said)
-        ended = concluded(held, runs.NIGHT, run_id, state)
+        ensure_payloads(home, [(workload, params.get("payload", workload.payload))])
+        with hold(home, arguments.dsn, need_airflow=True) as held:
+            run_id, state = runs.carry_out(held, night, params, said)
+            ended = concluded(held, night, run_id, state)
     print("\n" + "\n".join(ended.lines()), file=sys.stderr)
     print(f'query:   ./nightly sql "{NARROW}"', file=sys.stderr)
     print(ended.logs(), file=sys.stderr)
@@ -86,14 +90,18 @@ def command_up(home: Home, arguments: argparse.Namespace) -> int:
     schedule = checked_schedule(arguments.schedule or os.environ.get("NIGHTLY_SCHEDULE") or DEFAULT_SCHEDULE)
     zone = checked_zone(os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
     deadline = checked_deadline(os.environ.get("NIGHTLY_DEADLINE_MINUTES"))
-    with hold(home, arguments.dsn, need_airflow=True, keep=True, night=(schedule, zone)) as held:
-        planned_now(home.schedule, schedule, zone, deadline, datetime.now(UTC))
+    workloads = scheduled()
+    names = [workload.name for workload in workloads]
+    home.create()
+    ensure_payloads(home, [(workload, workload.payload) for workload in workloads])
+    with hold(home, arguments.dsn, need_airflow=True, keep=True, night=(schedule, zone, ",".join(names))) as held:
+        planned_now(home.schedule, schedule, zone, deadline, datetime.now(UTC), workloads=names)
         client = held.airflow()
         for dag_id in runs.DAGS:
             runs.make_available(client, dag_id)
         password = load(home.secrets).airflow_admin
     print(f"Airflow:  {client.address}  (user {airflow.USER}, password {password})")
-    print(f"night:    {schedule} ({zone})")
+    print(f"night:    {schedule} ({zone}), {', '.join(names)}")
     print(f"alerts:   {alert_channels.in_words()}")
     print("stop:     ./nightly down")
     return Outcome.OK.exit_code
@@ -137,12 +145,15 @@ def command_logs(home: Home, arguments: argparse.Namespace) -> int:
 
 def command_trigger(home: Home, arguments: argparse.Namespace) -> int:
     """Queue a run and return at once."""
-    params = runs.accept_params(home, arguments.param, arguments.device)
+    workload = asked_for(arguments)
+    night = runs.NIGHTS[workload.name]
+    params = runs.accept_params(home, arguments.param, arguments.device, night)
     running = stack.Stack(home, arguments.dsn).state()
     if running is None or not running.airflow_ready:
         raise Usage("trigger: expected a running stack, found none; `./nightly up` first, or use `./nightly run`")
+    ensure_payloads(home, [(workload, params.get("payload", workload.payload))])
     with hold(home, arguments.dsn, need_airflow=True) as held:
-        print(runs.queue(held, runs.NIGHT, params))
+        print(runs.queue(held, night, params))
     return Outcome.OK.exit_code
 
 

@@ -17,6 +17,8 @@ from local.errors import LauncherError
 from local.locks import FileLock
 from local.paths import Home
 from local.postgres import server_account
+from local.workloads import payload_is_there, scheduled
+from regression.nights.workloads import WORKLOADS
 
 NEEDED_BYTES = 3 * 1024**3
 
@@ -31,6 +33,7 @@ def examine(home: Home) -> int:
         ("disk", _disk),
         ("server user", _server_user),
         ("environments", _environments),
+        ("workloads", _workloads),
         ("gpu", _gpu),
         ("stack", _stack),
     ]
@@ -83,9 +86,21 @@ def _server_user(_: Home) -> tuple[str, str]:
 
 
 def _environments(home: Home) -> tuple[str, str]:
-    needed = {"scheduler", "test", "cpu", environments.of_gpu_tasks()}
+    needed = {"scheduler", "test", "cpu", *(environments.of_gpu_tasks(workload) for workload in scheduled())}
     missing = [name for name in sorted(needed) if not environments.is_complete(home, name)]
     return ("note", f"to be made when needed: {', '.join(missing)}") if missing else ("ok", "all made")
+
+
+def _workloads(home: Home) -> tuple[str, str]:
+    """Whose nights are scheduled, whose run when somebody asks, and what those would have to make first."""
+    told = []
+    for workload in WORKLOADS.values():
+        name = environments.of_gpu_tasks(workload)
+        missing = [f"environment {name}"] if not environments.is_complete(home, name) else []
+        missing += [f"set {workload.payload}"] if not payload_is_there(home, workload) else []
+        when = "scheduled" if workload in scheduled() else "when asked"
+        told.append(f"{workload.name} {when}" + (f" ({' and '.join(missing)} to be made first)" if missing else ""))
+    return "ok", "; ".join(told)
 
 
 def _gpu(_: Home) -> tuple[str, str]:

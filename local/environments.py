@@ -10,6 +10,7 @@ from gpu_tasks.environments.build import Environment
 from gpu_tasks.records import InfrastructureFailure
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
+from regression.nights.workloads import QDA, Workload
 
 ENVIRONMENTS = {
     "scheduler": Environment("scheduler", ROOT / "local/environments/scheduler/requirements.txt"),
@@ -23,12 +24,15 @@ ENVIRONMENTS = {
 }
 
 
-def of_gpu_tasks() -> str:
-    """Name of the environment that the GPU programs run in: ``NIGHTLY_GPU_ENVIRONMENT``, else the one without torch."""
-    name = os.environ.get("NIGHTLY_GPU_ENVIRONMENT") or "cpu"
-    if name not in build.NAMES:
+def of_gpu_tasks(workload: Workload = QDA) -> str:
+    """Name of the environment that a workload's programs run in.
+
+    ``NIGHTLY_GPU_ENVIRONMENT`` where that is set and can run them, else the workload's own.
+    """
+    name = os.environ.get("NIGHTLY_GPU_ENVIRONMENT") or None
+    if name is not None and name not in build.NAMES:
         raise Usage(f"NIGHTLY_GPU_ENVIRONMENT: expected one of {', '.join(build.NAMES)}, found {name!r}")
-    return name
+    return workload.environment(name)
 
 
 def folder(home: Home, name: str) -> Path:

@@ -86,6 +86,9 @@ def _add_watchdog(commands: Commands[argparse.ArgumentParser], server: argparse.
         "the latest one that is due is missing, stuck or incomplete, raise its alert, say so on standard error, and "
         "end with 5. `./nightly up` watches by itself, as long as it runs.",
     )
+    watchdog.add_argument(
+        "--workload", metavar="NAME", help="whose nights (default: as `up` was told; with --schedule NIGHTLY_WORKLOADS)"
+    )
     watchdog.add_argument("--schedule", metavar="CRON", help="when nights are planned (default: as `up` was told)")
     watchdog.add_argument("--timezone", metavar="ZONE", help="of --schedule (default: NIGHTLY_TIMEZONE or UTC)")
     watchdog.add_argument(

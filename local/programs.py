@@ -19,6 +19,7 @@ from local import environments
 from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
+from regression.nights.workloads import QDA, Workload
 
 T = TypeVar("T")
 ANSWERS = {outcome.exit_code for outcome in (Outcome.OK, Outcome.REGRESSION, Outcome.BAD_INPUT)}
@@ -67,12 +68,14 @@ class Program:
 
 
 @contextmanager
-def started(home: Home, name: str, arguments: list[str], *, quiet: bool = False) -> Iterator[Program]:
+def started(
+    home: Home, name: str, arguments: list[str], *, quiet: bool = False, workload: Workload = QDA
+) -> Iterator[Program]:
     """A program of ``gpu_tasks`` while it runs; whatever ends this block or this process ends it as well.
 
-    Of a ``quiet`` one the progress is told only where it came to no answer.
+    It runs in the environment of ``workload``. Of a ``quiet`` one the progress is told only where it came to no answer.
     """
-    interpreter = environments.python(home, environments.of_gpu_tasks())
+    interpreter = environments.python(home, environments.of_gpu_tasks(workload))
     sys.stderr.flush()
     unheard = tempfile.TemporaryFile() if quiet else None  # noqa: SIM115 - as long as the program, and closed below
     process = subprocess.Popen(

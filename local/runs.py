@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import create_engine
@@ -16,9 +14,10 @@ from sqlalchemy import create_engine
 from gpu_tasks.records import BadInput, RunRequest
 from local.errors import LauncherError, Usage
 from local.followed import following
-from local.paths import ROOT, Home
+from local.paths import Home
 from local.rest import FINISHED, Airflow
 from local.stack import Stack
+from local.workloads import payload_folders
 from regression.nights import schema
 from regression.nights.params import build_request
 from regression.nights.schema import Schema
@@ -95,7 +94,6 @@ def accept_params(
 
 def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
     """What a run with these params is asked for, defaults filled in; raises ``Usage`` where the run would refuse."""
-    folders = [Path(os.environ.get("NIGHTLY_PAYLOADS") or home.payloads), ROOT / "gpu_tasks" / "payload"]
     try:
         return build_request(
             params,
@@ -104,7 +102,7 @@ def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
             dag_run_id="",
             trigger="manual",
             logical_date=None,
-            payload_folders=folders,
+            payload_folders=payload_folders(home),
             schema=dag.schema,
         )
     except BadInput as error:

@@ -21,6 +21,7 @@ from local.processes import MARKER, end, marked
 from local.rest import Airflow
 from local.secrets import load
 from local.stack_files import State, Wanted, dsn_hash, read_wanted, write_wanted
+from regression.nights.workloads import QDA
 
 POSTGRES_TIMEOUT_S = 120
 AIRFLOW_TIMEOUT_S = 240
@@ -64,11 +65,17 @@ class Stack:
 
 @contextmanager
 def hold(
-    home: Home, dsn: str | None, *, need_airflow: bool, keep: bool = False, night: tuple[str, str] = ("none", "UTC")
+    home: Home,
+    dsn: str | None,
+    *,
+    need_airflow: bool,
+    keep: bool = False,
+    night: tuple[str, str, str] = ("none", "UTC", QDA.name),
 ) -> Iterator[Stack]:
     """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client.
 
-    ``keep`` lets it run on; ``night`` is then the cron line and the time zone of the schedule.
+    ``keep`` lets it run on; ``night`` is then the cron line of the schedule, its time zone, and the workloads whose
+    nights it plans, by name with commas.
     """
     home.create()
     secrets = load(home.secrets)
@@ -119,7 +126,9 @@ def _is_stopping(home: Home) -> bool:
         return True
 
 
-def _ask(stack: Stack, *, need_airflow: bool, keep: bool, night: tuple[str, str]) -> subprocess.Popen[bytes] | None:
+def _ask(
+    stack: Stack, *, need_airflow: bool, keep: bool, night: tuple[str, str, str]
+) -> subprocess.Popen[bytes] | None:
     """Write down what is wanted; starts the supervisor when there is none, and then returns it."""
     home = stack.home
     lock = FileLock(home.locks / "wanted")

@@ -64,7 +64,7 @@ class Supervisor:
             self._start_postgres()
             while not self._is_unneeded():
                 wanted = read_wanted(self.home)
-                night = airflow.Schedule(wanted.schedule, wanted.timezone, _first_start(self.home))
+                night = airflow.Schedule(wanted.schedule, wanted.timezone, _first_start(self.home), wanted.workloads)
                 if wanted.airflow and not self._components:
                     self._start_airflow(night)
                 elif wanted.airflow and not night.environment().items() <= self._environment.items():

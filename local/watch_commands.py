@@ -13,18 +13,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from croniter import croniter
 
 from gpu_tasks.records import BadInput, Outcome
-from local import runs
 from local.alert_commands import alert_environment
 from local.databases import engine_of, told_by_the_database
 from local.errors import Usage, told_in_one_line
 from local.paths import Home
 from local.record_commands import moment
 from local.stack import hold
+from local.workloads import asked_for, scheduled
 from regression.alerts.channels import configured
 from regression.alerts.raising import raise_alerts
 from regression.alerts.telling import look_after
 from regression.nights.schedule import DEADLINE_MINUTES, NightPlan, read_plan
 from regression.nights.watchdog import Night, Watched, lost_nights, night_signal, watch
+from regression.nights.workloads import QDA, find
 
 DEFAULT_SCHEDULE = "0 2 * * *"
 WEEK = timedelta(days=7)
@@ -34,7 +35,7 @@ def command_watchdog(home: Home, arguments: argparse.Namespace) -> int:
     """Look, tell, and raise the alert of a night that is lost."""
     now = datetime.now(UTC)
     with told_in_one_line():
-        watched = _watched(home, arguments, now)
+        each = _watched(home, arguments, now)
         os.environ.update(alert_environment(home))  # before Airflow is imported
         channels = configured(environment_only=True)
         with (
@@ -43,21 +44,22 @@ def command_watchdog(home: Home, arguments: argparse.Namespace) -> int:
             told_by_the_database(),
         ):
             with engine.connect() as connection:
-                nights = watch(connection, watched, now)
-            signal = night_signal(watched, nights)
-            if signal:
-                raise_alerts(engine, [signal], now, records=home.records)
+                found = [(watched, watch(connection, watched, now)) for watched in each]
+            signals = [signal for watched, nights in found if (signal := night_signal(watched, nights))]
+            if signals:
+                raise_alerts(engine, signals, now, records=home.records)
             look_after(engine, channels, now, records=home.records)
     if arguments.json:
-        print(json.dumps({"lost": len(lost_nights(nights)), "nights": [_as_json(night) for night in nights]}))
+        told = [_as_json(watched, night) for watched, nights in found for night in nights]
+        print(json.dumps({"lost": sum(len(lost_nights(nights)) for _, nights in found), "nights": told}))
     else:
-        print("\n".join(map(_line, nights)) or f"no night was due yet: {watched.plan.cron} ({watched.plan.timezone})")
-    if signal:
-        print(f"nightly: {signal.headline}", file=sys.stderr)
-        for name, told in signal.facts:
-            print(f"  {name}: {told}", file=sys.stderr)
-        return Outcome.INFRASTRUCTURE_FAILURE.exit_code
-    return Outcome.OK.exit_code
+        lines = [_line(night, watched if len(each) > 1 else None) for watched, nights in found for night in nights]
+        print("\n".join(lines) or f"no night was due yet: {each[0].plan.cron} ({each[0].plan.timezone})")
+    for signal in signals:
+        print(f"nightly: {f'{signal.workload}: ' if len(each) > 1 else ''}{signal.headline}", file=sys.stderr)
+        for name, fact in signal.facts:
+            print(f"  {name}: {fact}", file=sys.stderr)
+    return (Outcome.INFRASTRUCTURE_FAILURE if signals else Outcome.OK).exit_code
 
 
 def nights_in_short(home: Home, reader: str | None) -> list[str]:
@@ -70,20 +72,25 @@ def nights_in_short(home: Home, reader: str | None) -> list[str]:
         return [f"nights:     {error.message}"]
     if found is None or plan is None:
         return ["nights:     none are planned; `./nightly up` plans them"]
-    planned = f"nights:     {found.cron} ({found.timezone})"
+    every = found.workloads
+    planned = f"nights:     {found.cron} ({found.timezone})" + (f", {', '.join(every)}" if every != [QDA.name] else "")
     if stopped:
         return [f"{planned}, stopped by `./nightly down` at {stopped:%Y-%m-%d %H:%M} UTC"]
     if reader is None:
         return [f"{planned}, and nothing runs them: `./nightly up`"]
-    watched = Watched(runs.NIGHT.dag_id, runs.NIGHT.workload, plan, home.runs, home.records)
-    with told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
-        nights = watch(connection, watched, datetime.now(UTC))
-    shown = {night.planned: night for night in (*reversed(lost_nights(nights)), *nights[-1:])}
-    return [planned, *(f"            {_line(shown[time])}" for time in sorted(shown))]
+    lines = [planned]
+    with told_in_one_line(), told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
+        for workload in map(find, every):
+            watched = Watched(workload.dag_id, workload.name, plan, home.runs, home.records)
+            nights = watch(connection, watched, datetime.now(UTC))
+            shown = {night.planned: night for night in (*reversed(lost_nights(nights)), *nights[-1:])}
+            of = watched if len(every) > 1 else None
+            lines += [f"            {_line(shown[time], of)}" for time in sorted(shown)]
+    return lines
 
 
-def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> Watched:
-    """What is to be watched: as ``up`` was told, unless it is said here."""
+def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> list[Watched]:
+    """What is to be watched, a workload each: as ``up`` was told, unless it is said here."""
     if arguments.since and not arguments.schedule:
         raise Usage("watchdog --since: expected with --schedule, found without")
     if arguments.timezone and not arguments.schedule:
@@ -94,6 +101,7 @@ def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> Watche
         zone = checked_zone(arguments.timezone or os.environ.get("NIGHTLY_TIMEZONE") or "UTC")
         since = moment(arguments.since) if arguments.since else now - WEEK
         default = checked_deadline(os.environ.get("NIGHTLY_DEADLINE_MINUTES"))
+        workloads = scheduled()
         found = NightPlan(
             "night_plan", checked_schedule(arguments.schedule), zone, since.isoformat(), minutes or default
         )
@@ -104,15 +112,22 @@ def _watched(home: Home, arguments: argparse.Namespace, now: datetime) -> Watche
         minutes = minutes or stored.deadline_minutes
         found = NightPlan(stored.kind, stored.cron, stored.timezone, stored.since, minutes)
         stopped = stored.stopped()
-    return Watched(runs.NIGHT.dag_id, runs.NIGHT.workload, found.plan(), home.runs, home.records, arguments.by_hand, stopped)
+        workloads = [find(name) for name in stored.workloads]
+    if arguments.workload is not None:
+        workloads = [asked_for(arguments)]
+    plan, runs, records = found.plan(), home.runs, home.records
+    return [Watched(each.dag_id, each.name, plan, runs, records, arguments.by_hand, stopped) for each in workloads]
 
 
-def _line(night: Night) -> str:
-    return f"{night.planned:%Y-%m-%d %H:%M} UTC  {night.state.value:<10}  {night.reason}"
+def _line(night: Night, of: Watched | None = None) -> str:
+    """``of``: where there are nights of other workloads beside it."""
+    named = f"{of.workload:<8}  " if of else ""
+    return f"{named}{night.planned:%Y-%m-%d %H:%M} UTC  {night.state.value:<10}  {night.reason}"
 
 
-def _as_json(night: Night) -> dict[str, str | Sequence[str]]:
+def _as_json(watched: Watched, night: Night) -> dict[str, str | Sequence[str]]:
     return {
+        "workload": watched.workload,
         "planned": night.planned.isoformat(),
         "due": night.due.isoformat(),
         "state": night.state.value,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpu_tasks.records import BadInput, parse_utc, read_record, write_record
 from regression.detectors.missing_night import Plan
+from regression.nights.workloads import QDA
 
 DEADLINE_MINUTES = 180
 
 
 @dataclass(frozen=True)
 class NightPlan:
-    """Cron line, time zone, since when (UTC), minutes to the deadline, and when ``nightly down`` stopped it."""
+    """Cron line, time zone, since when (UTC), minutes to the deadline, and when ``nightly down`` stopped it.
+
+    ``workloads`` are those whose nights it is the plan of, by name.
+    """
 
     kind: str  # "night_plan"
     cron: str
@@ -22,6 +27,7 @@ class NightPlan:
     since: str
     deadline_minutes: int
     stopped_at: str | None = None
+    workloads: list[str] = field(default_factory=lambda: [QDA.name])
 
     def plan(self) -> Plan:
         """What the watchdog judges by; raises ``BadInput`` naming the field."""
@@ -40,7 +46,15 @@ def read_plan(path: Path) -> NightPlan | None:
     return read_record(path, NightPlan) if path.exists() else None
 
 
-def planned_now(path: Path, cron: str, timezone: str, deadline_minutes: int, now: datetime) -> NightPlan:
+def planned_now(
+    path: Path,
+    cron: str,
+    timezone: str,
+    deadline_minutes: int,
+    now: datetime,
+    *,
+    workloads: Sequence[str] = (QDA.name,),
+) -> NightPlan:
     """Write down what is planned from now on; what was planned before and is the same goes on, unless it was stopped.
 
     So that nights before a change, and those while nothing was meant to run, are not missed.
@@ -49,8 +63,9 @@ def planned_now(path: Path, cron: str, timezone: str, deadline_minutes: int, now
         before = read_plan(path)
     except BadInput:
         before = None  # damaged: a new one takes its place
-    plan = NightPlan("night_plan", cron, timezone, now.isoformat(), deadline_minutes)
-    if before and before.stopped_at is None and (before.cron, before.timezone) == (cron, timezone):
+    plan = NightPlan("night_plan", cron, timezone, now.isoformat(), deadline_minutes, workloads=sorted(workloads))
+    same = before and (before.cron, before.timezone, before.workloads) == (cron, timezone, plan.workloads)
+    if before and before.stopped_at is None and same:
         plan = replace(plan, since=before.since)
     plan.plan()
     write_record(plan, path)

@@ -73,7 +73,7 @@ def run_night(metadata_template: Path, database: Database, tmp_path: Path) -> It
         defaults = {"device": "reference", "draws": [0, 3], "rounds": 1} if dag == NIGHT else {}
         command = [sys.executable, str(RUN_DAG), json.dumps(defaults | conf)]
         ended = subprocess.run(
-            command, env=values | (environment or {}), capture_output=True, text=True, timeout=100, check=False
+            command, env=values | (environment or {}), capture_output=True, text=True, timeout=300, check=False
         )
         (tmp_path / "night.log").write_text(ended.stdout + ended.stderr)
         line = next((x for x in ended.stdout.splitlines() if x.startswith("RESULT ")), None)

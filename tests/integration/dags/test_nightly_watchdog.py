@@ -30,7 +30,7 @@ def test_the_watchdog_looks_at_the_night_that_is_due(
             "NIGHTLY_START_DATE": (planned - timedelta(minutes=5)).isoformat(),
         }
     )
-    assert (ran.state, ran.tasks) == (state, {"missing_night": {state}}), ran.log[-3000:]
+    assert (ran.state, ran.tasks) == (state, {"missing_night_qda": {state}}), ran.log[-3000:]
     with database.reader.connect() as connection:
         stored = [tuple(row) for row in connection.execute(text("SELECT metric, direction FROM alert"))]
     assert stored == alerts
