@@ -6,6 +6,10 @@ the same: a median that is out of the spread but no farther from the baseline's 
 that is farther but within a wide spread, are inconclusive and never "no change". Figures are compared on the same
 device, payload, protocol, class of environment and power limit only, and energy whose sensor is not vouched for is not
 judged. A board that had an energy and has none now is never fine.
+
+A trial (``SHARPER``) is kept for the sake of the records that have nothing else: its short windows scatter by some
+percent. Its rounds have the same energy by a figure that scatters by a tenth of that, which is asked where the trials
+cannot tell, and whether they have overlooked something.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from regression.detectors.conditions import (
     other_surroundings,
 )
 from regression.detectors.rounds import LEAST_BASELINE_ROUNDS, WITHOUT_SPREAD, few_rounds, nothing_usable
-from regression.detectors.spread import SpreadRule, compare, explain, spread_verdict
+from regression.detectors.spread import Comparison, SpreadRule, compare, explain, spread_verdict
 from regression.detectors.verdict import CheckVerdict, Problem, Verdict, finite
 from regression.detectors.window import Window, other_window
 
@@ -31,6 +35,8 @@ CHECK = "energy"
 METRIC = "adjusted_energy_per_replay"
 UNIT = "mJ"
 RULE = SpreadRule(CHECK, UNIT, Verdict.REGRESSED, "with an unchanged kernel that means that work went missing")
+SHARPER = {"trial": "aligned"}
+"""Protocols whose own figure scatters much more than another one of the same rounds."""
 VERIFIED = "verified"
 FAILED = "failed"
 SHOWN_GATES = 3
@@ -162,16 +168,38 @@ def _obstacle(
 
 def _judge_spread(run: EnergyRun, baseline: EnergyBaseline, values: list[float]) -> CheckVerdict:
     changed = kernel_changed(run.conditions, baseline.conditions)
-    found = compare(values, _usable(baseline.rounds), rule=RULE, kernel_changed=changed)
-    figures = f"adjusted energy {_mj(found.median)} a replay ({_rounds_text(run)})"
+    own = compare(values, _usable(baseline.rounds), rule=RULE, kernel_changed=changed)
+    found, name, beside = _sharper(run, baseline, own, changed)
+    figures = f"{name} energy {_mj(found.median)} a replay ({_rounds_text(run)})"
     against = f"the round spread {found.low:.6g} to {found.high:.6g} mJ of baseline {baseline.name}{_trust_text(run)}"
     details = {
         **_details(run),
+        "figure": name,
         "baseline_rounds": len(_usable(baseline.rounds)),
         "not_compared": not_compared(run.conditions, baseline.conditions) if run.conditions else [],
         "figures": {name: _figure(run, baseline, name, changed) for name in _figure_names(run)},
     }
-    return spread_verdict(CHECK, METRIC, found, explain(found, figures, against, kernel_changed=changed), details)
+    text = explain(found, figures, against, kernel_changed=changed) + beside
+    return spread_verdict(CHECK, METRIC, found, text, details)
+
+
+def _sharper(run: EnergyRun, baseline: EnergyBaseline, own: Comparison, changed: bool) -> tuple[Comparison, str, str]:
+    """The comparison that is told, what its figure is called, and what is said of the other one.
+
+    The sharper figure is asked where every round has it, on both sides. It has the word where the protocol's own is
+    inconclusive, and where it alone shows a regression.
+    """
+    protocol = run.conditions.protocol if run.conditions else ""
+    name = SHARPER.get(protocol)
+    values, spread = (_usable(side, name) if name else [] for side in (run.rounds, baseline.rounds))
+    complete = len(values) == len(_usable(run.rounds)) and len(spread) == len(_usable(baseline.rounds))
+    if name is None or not values or not complete:
+        return own, "adjusted", ""
+    found = compare(values, spread, rule=RULE, kernel_changed=changed)
+    overlooked = found.verdict is Verdict.REGRESSED and own.verdict is not Verdict.REGRESSED
+    if own.verdict is Verdict.INCONCLUSIVE or overlooked:
+        return found, name, f"; {protocol} alone: {own.verdict.value}, {_mj(own.median)}"
+    return own, protocol, f"; {name} alone: {found.verdict.value}, {_mj(found.median)}"
 
 
 def _plain(run: EnergyRun, verdict: Verdict, code: str, text: str, value: float | None = None) -> CheckVerdict:

@@ -45,6 +45,7 @@ from regression.nights.folder import Night
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+OF_THE_RUN = "candidate"  # subject of the figures of what was measured
 T = TypeVar("T")
 JUDGED = ("cuda", "simulated")
 """Devices whose energy and time say something about a kernel."""
@@ -217,7 +218,7 @@ def _energy_run(first: FirstRounds) -> EnergyRun:
         conditions=_conditions(first),
         rounds=tuple(
             RoundEnergy(
-                *(r.round, r.valid, r.adjusted_mj),
+                *(r.round, r.valid, r.adjusted_mj, _figures(r)),
                 reason_code=r.reason.code if r.reason else None,
                 window=worked(r.repeats, r.wall_ms),
             )
@@ -227,6 +228,12 @@ def _energy_run(first: FirstRounds) -> EnergyRun:
         trust=_trust(first),
         counter_reason=no_counter if not first.device.energy_counter else None,
     )
+
+
+def _figures(measured: RoundRecord) -> dict[str, float]:
+    """Energies of what was measured, by figure."""
+    figures = measured.energy.figures if measured.energy else []
+    return {figure.figure: figure.adjusted_mj for figure in figures if figure.subject == OF_THE_RUN}
 
 
 def _time_run(first: FirstRounds) -> TimeRun:

@@ -308,6 +308,54 @@ def test_where_nothing_is_compared_no_figure_is_either() -> None:
         assert found.details["figures"] == {"aligned": {"verdict": verdict, "reason_code": code, "median_mj": 0.7}}
 
 
+TRIAL = replace(HERE, protocol="trial")
+SCATTERED = (1000.0, 1040.0, 1080.0)
+
+
+def trials(factor: float, shift: float = 0.0) -> EnergyRun:
+    """Three trials whose own figure is ``shift`` more, and whose aligned one is ``factor`` of the baseline's."""
+    made = with_figures(
+        *(mj + shift for mj in SCATTERED), aligned=tuple(mj * factor for mj in (1130.0, 1133.0, 1136.0))
+    )
+    return run_of(rounds=made, rounds_expected=3, conditions=TRIAL)
+
+
+OF_TRIALS = EnergyBaseline("A100 trials", TRIAL, trials(1.0).rounds, accepted=True, trust="verified")
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "code", "figure"),
+    [
+        (trials(1.0), Verdict.OK, "within_spread", "trial"),
+        (trials(1.05), Verdict.REGRESSED, "energy_above_spread", "aligned"),
+        (trials(1.05, 90.0), Verdict.REGRESSED, "energy_above_spread", "aligned"),
+        (trials(0.95), Verdict.REGRESSED, "energy_below_spread", "aligned"),
+        (trials(1.0, 90.0), Verdict.OK, "within_spread", "aligned"),
+        (trials(1.0, 900.0), Verdict.REGRESSED, "energy_above_spread", "trial"),
+    ],
+)
+def test_a_trial_is_judged_by_its_sharper_figure_where_it_cannot_tell(
+    run: EnergyRun, verdict: Verdict, code: str, figure: str
+) -> None:
+    """Three trials against three: their own figure sees 10 % on two nights of five, the aligned one 5 % on each."""
+    found = judge_energy(run, OF_TRIALS)
+    assert (found.verdict, found.reason_code, found.details["figure"]) == (verdict, code, figure)
+    medians = {name: told["median_mj"] for name, told in found.details["figures"].items()}
+    assert found.value == (medians["aligned"] if figure == "aligned" else run.rounds[1].adjusted_mj)
+    assert f"{figure} energy {found.value:.6g} mJ a replay" in found.reason
+    assert (" alone: " in found.reason) is True
+
+
+def test_a_trial_whose_baseline_has_no_sharper_figure_is_judged_by_its_own() -> None:
+    plain = replace(OF_TRIALS, rounds=rounds(*SCATTERED))
+    for run in (trials(1.5), replace(trials(1.5), rounds=(*trials(1.5).rounds[:2], RoundEnergy(2, True, 1080.0)))):
+        found = judge_energy(run, plain)
+        assert (found.verdict, found.details["figure"]) == (Verdict.OK, "adjusted")
+        assert found.reason.startswith("adjusted energy 1040 mJ a replay (median of 3 of 3 rounds) is within")
+    part = replace(trials(1.5), rounds=(*trials(1.5).rounds[:2], RoundEnergy(2, True, 1080.0)))
+    assert judge_energy(part, OF_TRIALS).details["figure"] == "adjusted"
+
+
 @given(
     st.lists(st.one_of(st.none(), st.floats(-1e9, 1e9), st.sampled_from([math.nan, math.inf])), max_size=9),
     st.lists(st.booleans(), min_size=9, max_size=9),
