@@ -37,6 +37,10 @@ class Installation:
         self._environment |= {"NIGHTLY_HOME": str(self.home)}
         self._environment.pop("PYTHONPATH", None)
 
+    def set(self, variable: str, value: str) -> None:
+        """Let ``nightly`` find a variable in its environment from now on."""
+        self._environment[variable] = value
+
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``nightly`` with ``arguments`` and return while it runs.
 
