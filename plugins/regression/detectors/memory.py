@@ -156,7 +156,7 @@ def _judge_figure(
         theirs = other.figures.get(figure.name)
         if obstacle is None and theirs is None:
             obstacle = "baseline_without_figure", f"{place} {other.name} has none"
-        if obstacle is not None:
+        if obstacle is not None and (figure.of_allocator or theirs != value):
             obstacles.append(obstacle)
         elif theirs is not None:
             compared.append(_compare(value, theirs, figure, other, place))

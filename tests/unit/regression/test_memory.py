@@ -131,6 +131,14 @@ def test_named_storage_is_compared_on_every_device() -> None:
     )
 
 
+def test_named_storage_of_another_payload_is_the_same_or_not_compared() -> None:
+    """Other images of the same size, as the original records have."""
+    other = replace(BASELINE, conditions=replace(HERE, payload_manifest_sha256="other"))
+    assert judge_memory(ON_CPU, other, None).verdict is Verdict.OK
+    found = judge_memory(grown(ON_CPU, NAMED, 1), other, None)
+    assert (found.verdict, found.reason_code) == (Verdict.INCONCLUSIVE, "baseline_other_payload")
+
+
 def test_settings_that_one_of_the_two_does_not_say_are_not_compared() -> None:
     silent = replace(BASELINE, conditions=replace(HERE, settings={}))
     assert judge_memory(RUN, silent, None).verdict is Verdict.OK
