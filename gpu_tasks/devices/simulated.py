@@ -14,15 +14,13 @@ import numpy.typing as npt
 
 from gpu_tasks.devices.base import Device, ReplayTiming
 from gpu_tasks.devices.cuda.errors import cuda_error
-from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.manifest import Kernels
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.nvml.errors import NvmlUnavailable
 from gpu_tasks.energy.simulation.gpu import GpuLost, SimulatedGpu
 from gpu_tasks.energy.simulation.instruments import simulated_instruments
 from gpu_tasks.float32 import Float32Array
 from gpu_tasks.records import DeviceFingerprint, InfrastructureFailure, KernelIdentity, LibrarySetting, Reason
-from gpu_tasks.workloads.base import Labels, Workload
+from gpu_tasks.workloads.base import Labels
 
 CONTROL_W = 8.0
 """A spinning warp draws this above idle: the context awake, the clocks up, launches, and next to no work."""
@@ -178,12 +176,3 @@ class SimulatedDevice:
             raise cuda_error(999, "CUDA_ERROR_UNKNOWN", "replay", error.message) from error
         gpu.clock.sleep(SYNCHRONISE_S)
         return ReplayTiming(device_ms_per_replay=1000 * taken_s / repeats, reason=None)
-
-
-class SimulatedQda(SimulatedDevice):
-    """For the workload ``qda``: the emulator computes."""
-
-    def __init__(
-        self, workload: Workload, kernels: Kernels | None = None, *, gpu: SimulatedGpu, check_races: bool = True
-    ) -> None:
-        super().__init__(EmulatedQda(workload, kernels, check_races=check_races), gpu)

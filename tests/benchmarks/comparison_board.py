@@ -8,7 +8,6 @@ from functools import cache
 from unittest import mock
 
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.simulated import SimulatedQda
 from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
@@ -16,6 +15,7 @@ from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.interleaving import ARM, BLOCKS_A_ROUND
 from gpu_tasks.programs.rounds import blank_round, make_ready, wrong_output_after
 from gpu_tasks.records import Effects, RoundRecord
+from gpu_tasks.workloads.qda.simulated_device import SimulatedQda
 from gpu_tasks.workloads.qda.workload import Qda
 from regression.detectors.paired import BlockPair
 

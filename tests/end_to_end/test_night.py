@@ -114,10 +114,10 @@ def test_a_flipped_byte_ends_before_any_measurement(installation: Installation, 
 
 
 def test_a_device_that_flips_one_label_is_a_regression(installation: Installation, copied_checkout: Path) -> None:
-    _flip_a_label(copied_checkout / "gpu_tasks/devices/reference.py")
+    _flip_a_label(copied_checkout / "gpu_tasks/workloads/qda/reference_device.py")
     unpinned = installation.nightly("run", "--json", "--device", "reference", *SMALL)
     assert _result(unpinned)["verdict"] == "verification_mismatch"
-    assert "gpu_tasks/devices/reference.py" in unpinned.stderr
+    assert "gpu_tasks/workloads/qda/reference_device.py" in unpinned.stderr
     assert installation.nightly("pin").returncode == 0
     night = installation.nightly("run", "--json", "--device", "reference", *SMALL)
     assert night.returncode == 1, night.stderr

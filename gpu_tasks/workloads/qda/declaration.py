@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _reference(wanted: Wanted) -> Device:
-    from gpu_tasks.devices.reference import ReferenceQda
+    from gpu_tasks.workloads.qda.reference_device import ReferenceQda
 
     return ReferenceQda(wanted.workload)
 
@@ -32,7 +32,7 @@ def _cuda(wanted: Wanted) -> Device:
 
 
 def _simulated(wanted: Wanted) -> Device:
-    from gpu_tasks.devices.simulated import SimulatedQda
+    from gpu_tasks.workloads.qda.simulated_device import SimulatedQda
 
     kernels, gpu = wanted.kernels, wanted.simulation.gpu
     return SimulatedQda(wanted.workload, kernels.load(), gpu=gpu, check_races=kernels.check_races)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_tasks.records import Outcome, Reason, failure_record
+from gpu_tasks.records import DEFAULT_WORKLOAD, Outcome, Reason, failure_record
 
 NUMBERS = ("draw", "round")
 INTEGERS = (*NUMBERS, "repeats")
-DEFAULTS = {"workload": "qda", "arm": "candidate"}  # the programs' own
+DEFAULTS = {"workload": DEFAULT_WORKLOAD, "arm": "candidate"}  # the programs' own
 
 
 def record_for(program: str, options: Mapping[str, str], outcome: Outcome, reason: Reason) -> Any | None:

@@ -12,10 +12,10 @@ import pytest
 
 from gpu_tasks.candidates.bundle import write_bundle
 from gpu_tasks.devices.manifest import COMMITTED, Kernels, load_kernels, read_manifest
-from gpu_tasks.devices.simulated import SimulatedQda
 from gpu_tasks.programs import compare as program
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import ComparisonRecord, Outcome, TelemetryRecord, read_record
+from gpu_tasks.workloads.qda.simulated_device import SimulatedQda
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
 MANIFEST = read_manifest(COMMITTED)

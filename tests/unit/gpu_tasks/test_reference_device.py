@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from gpu_tasks.devices import host, registry
 from gpu_tasks.devices.emulated.device import EmulatedQda
-from gpu_tasks.devices.reference import ReferenceQda
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.records import BadInput, InfrastructureFailure
 from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.qda import Qda, declaration
 from gpu_tasks.workloads.qda.classifier import scores, train
 from gpu_tasks.workloads.qda.declaration import DECLARATION
+from gpu_tasks.workloads.qda.reference_device import ReferenceQda
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_what_is_pinned() -> None:
         "gpu_tasks/payload/original/manifest.json",
         "gpu_tasks/baselines/qda-original-a100.json",
         "gpu_tasks/environments/cpu/requirements.txt",
-        "gpu_tasks/devices/reference.py",
+        "gpu_tasks/workloads/qda/reference_device.py",
     ):
         assert path in files
     assert PINS not in files

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from gpu_tasks import validation
-from gpu_tasks.devices.reference import ReferenceQda
 from gpu_tasks.payload.build import build_set
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.payload.mnist import Images
 from gpu_tasks.programs.cli import main
 from gpu_tasks.records import ValidationRecord, read_record
 from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.qda.reference_device import ReferenceQda
 
 
 class Recording(ReferenceQda):

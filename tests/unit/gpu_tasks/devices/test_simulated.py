@@ -10,13 +10,14 @@ import pytest
 
 from gpu_tasks.devices.cuda.errors import DeviceLost
 from gpu_tasks.devices.registry import KernelChoice, Simulation, open_device
-from gpu_tasks.devices.simulated import CONTROL_W, SimulatedQda
+from gpu_tasks.devices.simulated import CONTROL_W
 from gpu_tasks.energy.figures import idle_power_w
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.nvml.errors import NvmlGpuIsLost, NvmlNotReady
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.records import BadInput, InfrastructureFailure, Reason
 from gpu_tasks.workloads.base import Workload
+from gpu_tasks.workloads.qda.simulated_device import SimulatedQda
 
 MILLION = 1_000_000
 Opened = Callable[..., SimulatedQda]
