@@ -35,7 +35,7 @@ def command_try(home: Home, arguments: argparse.Namespace) -> int:
         _require_running(home, arguments)
     with terminable(), told_in_one_line():
         candidate = first_look.freeze(home, request.candidate or "", variant=request.variant, against=request.against)
-        _check_difference(candidate, meant=arguments.aa)
+        _check_difference(candidate, meant=not request.kernel_changed)
         record = first_look.look(home, candidate, payload=request.payload, draws=request.draws)
         told = first_look.told(record)
         device = None if told.is_worse else _device(home, request.device)
@@ -98,7 +98,9 @@ def _check_difference(candidate: CandidateRecord, *, meant: bool) -> None:
             "geometry; --aa compares a kernel with itself, to see what is chance"
         )
     if meant and not candidate.equals_pinned:
-        raise Usage(f"{candidate.spec} --aa: expected the pinned kernel itself, found another one; leave out --aa")
+        raise Usage(
+            f"{candidate.spec}: expected the pinned kernel itself for an A/A run, found another; leave out --aa"
+        )
 
 
 def _device(home: Home, asked: str) -> str | None:
@@ -122,7 +124,7 @@ def _finish(arguments: argparse.Namespace, candidate: CandidateRecord, told: Tol
     status = _answer(arguments, candidate, told, ended, ended.result.exit_code)
     said(f'query:   ./nightly sql "{ASKED}"')
     said(ended.logs())
-    if status == Outcome.OK.exit_code and not arguments.aa:
+    if status == Outcome.OK.exit_code and not candidate.equals_pinned:
         promote = f"./nightly pin; ./nightly promote {ended.dag_run_id} --reason TEXT"
         said(f"accept:  {'once it is tried with --rounds 14' if arguments.rounds == 0 else promote}")
     return ended.exit_code()

@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> CandidateRecord:
     progress(f"against:   {_named(counterpart, other)}, {against_bundle}")
     for note in [*notes, *(["both are the same kernel"] if equal else [])]:
         progress(note)
-    refused = _refusal(own, other, pinned) if equal and arguments.if_equal == "refuse" else None
+    refused = _refusal(own, other, kernels, pinned, equal=equal, expected=arguments.expect)
     return CandidateRecord(
         kind="candidate",
         created_at=utc_now(),
@@ -73,12 +73,23 @@ def _named(variant: str, offer: Offer) -> str:
     return variant if variant == offer.what else f"{variant} of {offer.what}"
 
 
-def _refusal(own: Offer, other: Offer, pinned: Kernels) -> Reason:
-    found = f"the same, ptx sha256 {pinned.ptx_sha256}"
-    message = f"{own.what}: expected another kernel than {other.what}, found {found}; "
-    return Reason(
-        "candidate_is_pinned", message + "to see what chance alone shows, ask for an A/A run: kernel_changed=false"
-    )
+def _refusal(
+    own: Offer, other: Offer, kernels: Kernels, pinned: Kernels, *, equal: bool, expected: str | None
+) -> Reason | None:
+    """Nobody takes chance for an effect by accident, or an effect for chance."""
+    if equal and expected == "another":
+        message = (
+            f"{own.what}: expected another kernel than {other.what}, found the same, ptx sha256 {pinned.ptx_sha256}; "
+            "to see what chance alone shows, ask for an A/A run: kernel_changed=false"
+        )
+        return Reason("candidate_is_pinned", message)
+    if not equal and expected == "same":
+        message = (
+            f"{own.what}: expected the same kernel as {other.what} for an A/A run, found another, ptx sha256 "
+            f"{kernels.ptx_sha256}; to compare the two, leave out kernel_changed=false"
+        )
+        return Reason("candidate_is_another", message)
+    return None
 
 
 def _folder(arguments: Namespace) -> Path:

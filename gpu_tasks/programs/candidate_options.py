@@ -37,10 +37,9 @@ def add_candidate(programs: Programs[argparse.ArgumentParser]) -> None:
         "--candidates", type=Path, metavar="DIR", help="folder of the bundles (default: NIGHTLY_CANDIDATES)"
     )
     parser.add_argument(
-        "--if-equal",
-        choices=("accept", "refuse"),
-        default="accept",
-        help="where both are the same kernel, whose differences are all chance (default: accept)",
+        "--expect",
+        choices=("another", "same"),
+        help="refuse a candidate that is the same kernel, whose differences are all chance, or one that is another",
     )
     add_environment(parser)
     add_common(parser)

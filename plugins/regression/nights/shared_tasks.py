@@ -108,7 +108,7 @@ def candidate(workload: str) -> GpuTaskOperator:
             **VARIANT,
             "against": f"{{{{ {NIGHT}.request.against or '' }}}}",
             "candidates": f"{{{{ {NIGHT}.candidates }}}}",
-            "if-equal": f"{{{{ 'refuse' if {NIGHT}.request.kernel_changed else '' }}}}",
+            "expect": f"{{{{ 'another' if {NIGHT}.request.kernel_changed else 'same' }}}}",
             "environment": settings.gpu_environment(workload),
         },
         python=sys.executable,  # it builds kernels, and is the first to need the environment

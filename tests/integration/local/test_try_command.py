@@ -105,9 +105,10 @@ def test_the_pinned_kernel_itself_is_refused_and_offered_as_an_a_a_run(scratch: 
     assert compared.returncode == 0, compared.stderr
     assert last_line(compared)["comparison"]["compare_predictions"]["word"] == "same"
     scratch.change("reordered")
-    refused = scratch.nightly("try", SOURCE, "--aa")
-    assert refused.returncode == 2
-    assert "--aa: expected the pinned kernel itself, found another one" in refused.stderr
+    for asked in (["--aa"], ["--param", "kernel_changed=false"]):
+        refused = scratch.nightly("try", SOURCE, *asked)
+        assert refused.returncode == 2
+        assert "expected the pinned kernel itself for an A/A run, found another" in refused.stderr
 
 
 def test_a_ref_a_variant_a_text_and_a_bundle_are_tried_as_a_source_is(scratch: Scratch) -> None:

@@ -36,8 +36,15 @@ def test_the_pinned_kernel_equals_itself(candidate: Candidate) -> None:
     _, record = candidate("class_blocks")
     assert record.equals_pinned is True
     assert record.bundle == record.against_bundle
-    status, record = candidate("class_blocks", "--if-equal", "refuse")
+    assert candidate("class_blocks", "--expect", "same")[0] == 0
+    status, record = candidate("class_blocks", "--expect", "another")
     assert (status, record.reason and record.reason.code) == (2, "candidate_is_pinned")
+
+
+def test_an_ab_run_is_no_aa_run(candidate: Candidate) -> None:
+    assert candidate("fused", "--against", "class_blocks", "--expect", "another")[0] == 0
+    status, record = candidate("fused", "--against", "class_blocks", "--expect", "same")
+    assert (status, record.reason and record.reason.code) == (2, "candidate_is_another")
 
 
 def test_a_changed_source(checkout: Checkout, candidate: Candidate, tmp_path: Path) -> None:

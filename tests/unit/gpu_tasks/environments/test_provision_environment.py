@@ -49,7 +49,7 @@ def test_the_program_goes_on_in_the_environment_that_it_made(tmp_path: Path) -> 
 def test_a_candidate_is_looked_for_in_it_as_well(tmp_path: Path) -> None:
     base = tmp_path / "environments"
     fake_uv.install(base)
-    options = ("--spec", "class_blocks", "--candidates", str(tmp_path / "candidates"), "--if-equal", "refuse")
+    options = ("--spec", "class_blocks", "--candidates", str(tmp_path / "candidates"), "--expect", "another")
     result = start("candidate", tmp_path, *options, "--environment", "cpu", NIGHTLY_ENVIRONMENTS=str(base))
     assert result.returncode == 2
     assert f"in {named('cpu').folder(base)}\n" in result.stderr
