@@ -110,7 +110,7 @@ END),
     CONSTRAINT alert_state_check CHECK ((state = ANY (ARRAY['open'::text, 'acknowledged'::text, 'muted'::text, 'resolved'::text]))),
     CONSTRAINT alert_tell_since_check CHECK ((tell_since >= opened_at)),
     CONSTRAINT alert_text_check CHECK (((btrim(workload) <> ''::text) AND (btrim(metric) <> ''::text) AND (btrim(text) <> ''::text) AND (btrim(message) <> ''::text))),
-    CONSTRAINT alert_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text])))
+    CONSTRAINT alert_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text, 'bytes'::text, 'checks'::text, 'hashes'::text])))
 );
 
 COMMENT ON TABLE alert IS 'Alerts: at most one that is not resolved a workload, device, metric and direction';
@@ -663,7 +663,7 @@ CREATE TABLE check_result (
     CONSTRAINT check_result_direction_check CHECK ((direction = ANY (ARRAY['lower'::text, 'higher'::text, 'changed'::text]))),
     CONSTRAINT check_result_finite_check CHECK (((GREATEST(value, baseline_value, baseline_low, baseline_high) < 'Infinity'::double precision) AND (LEAST(value, baseline_value, baseline_low, baseline_high) > '-Infinity'::double precision))),
     CONSTRAINT check_result_step_check CHECK ((step >= 0)),
-    CONSTRAINT check_result_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text]))),
+    CONSTRAINT check_result_unit_check CHECK ((unit = ANY (ARRAY['predictions'::text, 'mJ'::text, 'J'::text, 'ms'::text, 's'::text, 'W'::text, 'ratio'::text, 'J per 10^12 operations'::text, 'nights'::text, 'versions'::text, 'bytes'::text, 'checks'::text, 'hashes'::text]))),
     CONSTRAINT check_result_verdict_check CHECK ((verdict = ANY (ARRAY['ok'::text, 'regressed'::text, 'improved'::text, 'inconclusive'::text, 'invalid'::text, 'unavailable'::text])))
 );
 
@@ -1147,6 +1147,26 @@ ALTER TABLE device ALTER COLUMN device_id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE run_setting (
+    run_id uuid NOT NULL,
+    name text NOT NULL,
+    value text,
+    origin text NOT NULL,
+    CONSTRAINT run_setting_name_check CHECK ((btrim(name) <> ''::text)),
+    CONSTRAINT run_setting_origin_check CHECK ((origin = ANY (ARRAY['environment'::text, 'program'::text, 'unset'::text]))),
+    CONSTRAINT run_setting_unset_check CHECK (((origin = 'unset'::text) = (value IS NULL)))
+);
+
+COMMENT ON TABLE run_setting IS 'Settings of the libraries that a run computed with, as they were in force';
+
+COMMENT ON COLUMN run_setting.run_id IS 'Run';
+
+COMMENT ON COLUMN run_setting.name IS 'Setting of a library, for example CUBLAS_WORKSPACE_CONFIG';
+
+COMMENT ON COLUMN run_setting.value IS 'What it was; NULL: unset';
+
+COMMENT ON COLUMN run_setting.origin IS 'environment (set before the process began), program or unset';
+
 CREATE TABLE source_state (
     source_state_id integer NOT NULL,
     fingerprint_sha256 text NOT NULL,
@@ -1377,7 +1397,25 @@ CREATE VIEW environment_changes AS
             (previous.power_limit_w)::text AS power_limit_w,
             (telemetry.power_limit_w)::text AS power_limit_w,
             NULL::text
-          WHERE (previous.power_limit_w <> telemetry.power_limit_w)) change)
+          WHERE (previous.power_limit_w <> telemetry.power_limit_w)
+        UNION ALL
+         SELECT name,
+            old.value,
+            new.value,
+            ((('from '::text || COALESCE(old.origin, 'nothing'::text)) || ' to '::text) || COALESCE(new.origin, 'nothing'::text))
+           FROM (( SELECT run_setting.run_id,
+                    run_setting.name,
+                    run_setting.value,
+                    run_setting.origin
+                   FROM run_setting
+                  WHERE (run_setting.run_id = previous.run_id)) old
+             FULL JOIN ( SELECT run_setting.run_id,
+                    run_setting.name,
+                    run_setting.value,
+                    run_setting.origin
+                   FROM run_setting
+                  WHERE (run_setting.run_id = run.run_id)) new USING (name))
+          WHERE (old.value IS DISTINCT FROM new.value)) change)
   WHERE (NOT run.candidate);
 
 COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row a change since the previous run of a workload on a device, candidates apart';
@@ -1388,13 +1426,13 @@ COMMENT ON COLUMN environment_changes.workload IS 'What was tested';
 
 COMMENT ON COLUMN environment_changes.device IS 'Model name of the device';
 
-COMMENT ON COLUMN environment_changes.what IS 'driver, cuda, python, platform, the name of a package, sources, payload, kernel or power_limit_w';
+COMMENT ON COLUMN environment_changes.what IS 'driver, cuda, python, platform, the name of a package or of a setting of a library, sources, payload, kernel or power_limit_w';
 
 COMMENT ON COLUMN environment_changes.from_value IS 'Value in the previous run; NULL: there was none';
 
 COMMENT ON COLUMN environment_changes.to_value IS 'Value in this run; NULL: there is none';
 
-COMMENT ON COLUMN environment_changes.detail IS 'For sources: the files that differ';
+COMMENT ON COLUMN environment_changes.detail IS 'For sources: the files that differ; for a setting: where it came from and comes from';
 
 COMMENT ON COLUMN environment_changes.previous_night IS 'Date in UTC on which the previous run began';
 
@@ -1587,6 +1625,437 @@ COMMENT ON COLUMN kernel_lineage.replaced_run_id IS 'The run that was accepted b
 
 COMMENT ON COLUMN kernel_lineage.baseline_id IS 'Key';
 
+CREATE TABLE memory_storage (
+    run_id uuid NOT NULL,
+    storage_id integer NOT NULL,
+    device text NOT NULL,
+    address bigint NOT NULL,
+    bytes bigint NOT NULL,
+    aliases text[] NOT NULL,
+    CONSTRAINT memory_storage_device_check CHECK ((btrim(device) <> ''::text)),
+    CONSTRAINT memory_storage_numbers_check CHECK ((LEAST((storage_id)::bigint, address, bytes) >= 0))
+);
+
+COMMENT ON TABLE memory_storage IS 'Storages behind the named tensors of a task';
+
+COMMENT ON COLUMN memory_storage.run_id IS 'Run';
+
+COMMENT ON COLUMN memory_storage.storage_id IS 'Number of the storage in its inventory';
+
+COMMENT ON COLUMN memory_storage.device IS 'Where it is, for example cuda:0';
+
+COMMENT ON COLUMN memory_storage.address IS 'Its address; says nothing beyond its process';
+
+COMMENT ON COLUMN memory_storage.bytes IS 'Its size, bytes';
+
+COMMENT ON COLUMN memory_storage.aliases IS 'Names of the tensors that share it';
+
+CREATE TABLE memory_tensor (
+    run_id uuid NOT NULL,
+    name text NOT NULL,
+    storage_id integer NOT NULL,
+    shape bigint[] NOT NULL,
+    stride bigint[] NOT NULL,
+    dtype text NOT NULL,
+    storage_offset bigint NOT NULL,
+    logical_bytes bigint NOT NULL,
+    CONSTRAINT memory_tensor_axes_check CHECK ((cardinality(shape) = cardinality(stride))),
+    CONSTRAINT memory_tensor_names_check CHECK (((btrim(name) <> ''::text) AND (btrim(dtype) <> ''::text))),
+    CONSTRAINT memory_tensor_numbers_check CHECK ((LEAST(storage_offset, logical_bytes) >= 0))
+);
+
+COMMENT ON TABLE memory_tensor IS 'Named tensors of a task';
+
+COMMENT ON COLUMN memory_tensor.run_id IS 'Run';
+
+COMMENT ON COLUMN memory_tensor.name IS 'Name of the tensor in its task';
+
+COMMENT ON COLUMN memory_tensor.storage_id IS 'Storage that it is a view of';
+
+COMMENT ON COLUMN memory_tensor.shape IS 'Elements along each axis';
+
+COMMENT ON COLUMN memory_tensor.stride IS 'Elements from one to the next along each axis';
+
+COMMENT ON COLUMN memory_tensor.dtype IS 'Type of an element, for example torch.float32';
+
+COMMENT ON COLUMN memory_tensor.storage_offset IS 'Elements of its storage before its first';
+
+COMMENT ON COLUMN memory_tensor.logical_bytes IS 'Its elements without its storage''s others, bytes';
+
+CREATE TABLE task_memory (
+    run_id uuid NOT NULL,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    draw smallint,
+    allocated_before_prepare_bytes bigint,
+    reserved_before_prepare_bytes bigint,
+    allocated_after_prepare_bytes bigint,
+    prepare_and_invoke_peak_allocated_bytes bigint,
+    allocated_after_invoke_bytes bigint,
+    reserved_after_invoke_bytes bigint,
+    prepare_and_invoke_peak_reserved_bytes bigint,
+    added_peak_over_entry_allocated_bytes bigint,
+    memory_reason_code text,
+    memory_reason_message text,
+    named_storage_bytes bigint,
+    allocator_allocated_bytes bigint,
+    unassigned_bytes bigint,
+    cache_bytes bigint,
+    cache_reason_code text,
+    cache_reason_message text,
+    state_hashes jsonb,
+    invocations integer,
+    hashes_matched text[] NOT NULL,
+    total integer,
+    agreed integer,
+    predictions_sha256 text,
+    predictions_file text,
+    profile jsonb,
+    profile_reason_code text,
+    profile_reason_message text,
+    duration_s double precision,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT task_memory_added_peak_check CHECK ((added_peak_over_entry_allocated_bytes = (prepare_and_invoke_peak_allocated_bytes - allocated_before_prepare_bytes))),
+    CONSTRAINT task_memory_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
+    CONSTRAINT task_memory_allocator_check CHECK ((num_nulls(prepare_and_invoke_peak_allocated_bytes, allocated_before_prepare_bytes, allocated_after_invoke_bytes) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT task_memory_bytes_check CHECK ((LEAST(allocated_before_prepare_bytes, reserved_before_prepare_bytes, allocated_after_prepare_bytes, prepare_and_invoke_peak_allocated_bytes, allocated_after_invoke_bytes, reserved_after_invoke_bytes, prepare_and_invoke_peak_reserved_bytes, added_peak_over_entry_allocated_bytes, named_storage_bytes, cache_bytes) >= 0)),
+    CONSTRAINT task_memory_cache_reason_check CHECK (((cache_reason_code IS NULL) OR (cache_bytes IS NULL))),
+    CONSTRAINT task_memory_draw_check CHECK ((draw >= 0)),
+    CONSTRAINT task_memory_duration_s_check CHECK ((duration_s >= (0)::double precision)),
+    CONSTRAINT task_memory_finite_check CHECK (((GREATEST(duration_s) < 'Infinity'::double precision) AND (LEAST(duration_s) > '-Infinity'::double precision))),
+    CONSTRAINT task_memory_hashes_matched_check CHECK (((hashes_matched = '{}'::text[]) OR (state_hashes IS NOT NULL))),
+    CONSTRAINT task_memory_invocations_check CHECK ((invocations > 0)),
+    CONSTRAINT task_memory_memory_reason_check CHECK (((memory_reason_code IS NULL) OR (prepare_and_invoke_peak_allocated_bytes IS NULL))),
+    CONSTRAINT task_memory_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT task_memory_peak_check CHECK (((GREATEST(allocated_before_prepare_bytes, allocated_after_prepare_bytes, allocated_after_invoke_bytes) <= prepare_and_invoke_peak_allocated_bytes) AND (prepare_and_invoke_peak_allocated_bytes <= prepare_and_invoke_peak_reserved_bytes))),
+    CONSTRAINT task_memory_predictions_sha256_check CHECK ((predictions_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT task_memory_profile_object_check CHECK ((jsonb_typeof(profile) = 'object'::text)),
+    CONSTRAINT task_memory_profile_reason_check CHECK (((profile_reason_code IS NULL) OR (profile IS NULL))),
+    CONSTRAINT task_memory_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT task_memory_state_hashes_object_check CHECK ((jsonb_typeof(state_hashes) = 'object'::text)),
+    CONSTRAINT task_memory_unassigned_bytes_check CHECK ((NOT (unassigned_bytes IS DISTINCT FROM (allocator_allocated_bytes - named_storage_bytes))))
+);
+
+COMMENT ON TABLE task_memory IS 'Memory of a task, made and run in a process of its own: one row a run that looked';
+
+COMMENT ON COLUMN task_memory.run_id IS 'Run';
+
+COMMENT ON COLUMN task_memory.outcome IS 'Class of outcome: regression when the task does not repeat itself';
+
+COMMENT ON COLUMN task_memory.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN task_memory.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN task_memory.draw IS 'Number of the draw it ran on';
+
+COMMENT ON COLUMN task_memory.allocated_before_prepare_bytes IS 'Allocated before the task was made, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.reserved_before_prepare_bytes IS 'Reserved before the task was made, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.allocated_after_prepare_bytes IS 'Allocated after the task was made, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.prepare_and_invoke_peak_allocated_bytes IS 'Most allocated while the task was made and run, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.allocated_after_invoke_bytes IS 'Allocated after the first run, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.reserved_after_invoke_bytes IS 'Reserved after the first run, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.prepare_and_invoke_peak_reserved_bytes IS 'Most reserved while the task was made and run, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.added_peak_over_entry_allocated_bytes IS 'Most allocated, less what was allocated before, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.memory_reason_code IS 'Why the allocator counts nothing: documented snake_case word';
+
+COMMENT ON COLUMN task_memory.memory_reason_message IS 'Why the allocator counts nothing: one line';
+
+COMMENT ON COLUMN task_memory.named_storage_bytes IS 'All storages behind named tensors, each counted once, bytes';
+
+COMMENT ON COLUMN task_memory.allocator_allocated_bytes IS 'Allocated when the tensors were counted, bytes (allocator)';
+
+COMMENT ON COLUMN task_memory.unassigned_bytes IS 'Allocated behind no named tensor: pools of graphs, workspaces of libraries, bytes';
+
+COMMENT ON COLUMN task_memory.cache_bytes IS 'Size of the device''s L2 cache, bytes; nothing says what stays in it';
+
+COMMENT ON COLUMN task_memory.cache_reason_code IS 'Why the size of the cache is not known: documented snake_case word';
+
+COMMENT ON COLUMN task_memory.cache_reason_message IS 'Why the size of the cache is not known: one line';
+
+COMMENT ON COLUMN task_memory.state_hashes IS 'sha256 by name of what the first run began with and left';
+
+COMMENT ON COLUMN task_memory.invocations IS 'How often the task ran';
+
+COMMENT ON COLUMN task_memory.hashes_matched IS 'Names of the hashes that were the same after the last run';
+
+COMMENT ON COLUMN task_memory.total IS 'Predictions made';
+
+COMMENT ON COLUMN task_memory.agreed IS 'Predictions equal to the frozen ones';
+
+COMMENT ON COLUMN task_memory.predictions_sha256 IS 'sha256 of the predictions as a file of int64 in the format of NumPy';
+
+COMMENT ON COLUMN task_memory.predictions_file IS 'Where that file was written; NULL: nowhere';
+
+COMMENT ON COLUMN task_memory.profile IS 'What Nsight Compute saw by kernel: ns, bytes of DRAM, per cent of L2 hits';
+
+COMMENT ON COLUMN task_memory.profile_reason_code IS 'Why there is no profile: documented snake_case word';
+
+COMMENT ON COLUMN task_memory.profile_reason_message IS 'Why there is no profile: one line';
+
+COMMENT ON COLUMN task_memory.duration_s IS 'Time it took, s';
+
+COMMENT ON COLUMN task_memory.created_at IS 'When its record was written (UTC)';
+
+CREATE VIEW memory_history AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    payload.name AS payload,
+    task_memory.draw,
+    task_memory.prepare_and_invoke_peak_allocated_bytes AS peak_allocated_bytes,
+    task_memory.prepare_and_invoke_peak_reserved_bytes AS peak_reserved_bytes,
+    task_memory.named_storage_bytes,
+    task_memory.unassigned_bytes,
+    before.prepare_and_invoke_peak_allocated_bytes AS previous_peak_allocated_bytes,
+    before.prepare_and_invoke_peak_reserved_bytes AS previous_peak_reserved_bytes,
+    before.named_storage_bytes AS previous_named_storage_bytes,
+    before.unassigned_bytes AS previous_unassigned_bytes,
+    task_memory.allocated_before_prepare_bytes,
+    task_memory.reserved_before_prepare_bytes,
+    task_memory.allocated_after_prepare_bytes,
+    task_memory.allocated_after_invoke_bytes,
+    task_memory.reserved_after_invoke_bytes,
+    task_memory.added_peak_over_entry_allocated_bytes,
+    task_memory.allocator_allocated_bytes,
+    task_memory.cache_bytes,
+    ( SELECT (count(*))::integer AS count
+           FROM memory_tensor
+          WHERE (memory_tensor.run_id = run.run_id)) AS tensors,
+    ( SELECT (count(*))::integer AS count
+           FROM memory_storage
+          WHERE (memory_storage.run_id = run.run_id)) AS storages,
+    task_memory.invocations,
+    ( SELECT array_agg(name.name ORDER BY name.name) AS array_agg
+           FROM jsonb_object_keys(task_memory.state_hashes) name(name)
+          WHERE (NOT (name.name = ANY (task_memory.hashes_matched)))) AS unmatched_states,
+    task_memory.agreed,
+    task_memory.total,
+    task_memory.predictions_sha256,
+    (before.predictions_sha256 <> task_memory.predictions_sha256) AS predictions_changed,
+    task_memory.outcome,
+    task_memory.reason_code,
+    task_memory.reason_message,
+    task_memory.memory_reason_code,
+    (task_memory.profile IS NOT NULL) AS profiled,
+    task_memory.duration_s,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    environment.environment_class,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    before.run_id AS previous_run_id,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM (((((run
+     JOIN task_memory ON ((task_memory.run_id = run.run_id)))
+     LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN LATERAL ( SELECT (array_agg(latest.run_id))[1] AS run_id,
+            max(latest.prepare_and_invoke_peak_allocated_bytes) AS prepare_and_invoke_peak_allocated_bytes,
+            max(latest.prepare_and_invoke_peak_reserved_bytes) AS prepare_and_invoke_peak_reserved_bytes,
+            max(latest.named_storage_bytes) AS named_storage_bytes,
+            max(latest.unassigned_bytes) AS unassigned_bytes,
+            max(latest.predictions_sha256) AS predictions_sha256
+           FROM ( SELECT earlier.run_id,
+                    earlier.outcome,
+                    earlier.reason_code,
+                    earlier.reason_message,
+                    earlier.draw,
+                    earlier.allocated_before_prepare_bytes,
+                    earlier.reserved_before_prepare_bytes,
+                    earlier.allocated_after_prepare_bytes,
+                    earlier.prepare_and_invoke_peak_allocated_bytes,
+                    earlier.allocated_after_invoke_bytes,
+                    earlier.reserved_after_invoke_bytes,
+                    earlier.prepare_and_invoke_peak_reserved_bytes,
+                    earlier.added_peak_over_entry_allocated_bytes,
+                    earlier.memory_reason_code,
+                    earlier.memory_reason_message,
+                    earlier.named_storage_bytes,
+                    earlier.allocator_allocated_bytes,
+                    earlier.unassigned_bytes,
+                    earlier.cache_bytes,
+                    earlier.cache_reason_code,
+                    earlier.cache_reason_message,
+                    earlier.state_hashes,
+                    earlier.invocations,
+                    earlier.hashes_matched,
+                    earlier.total,
+                    earlier.agreed,
+                    earlier.predictions_sha256,
+                    earlier.predictions_file,
+                    earlier.profile,
+                    earlier.profile_reason_code,
+                    earlier.profile_reason_message,
+                    earlier.duration_s,
+                    earlier.created_at
+                   FROM (run known
+                     JOIN task_memory earlier ON (((earlier.run_id = known.run_id) AND (earlier.named_storage_bytes IS NOT NULL))))
+                  WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (known.payload_id = run.payload_id) AND (NOT (earlier.draw IS DISTINCT FROM task_memory.draw)) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(run.started_at, run.run_id)))
+                  ORDER BY known.started_at DESC, known.run_id DESC
+                 LIMIT 1) latest) before ON (true))
+  WHERE (NOT run.candidate);
+
+COMMENT ON VIEW memory_history IS 'One row a run that looked at the memory of a task, imported ones too, but not of candidates, beside the one before on the same device';
+
+COMMENT ON COLUMN memory_history.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN memory_history.workload IS 'What was looked at';
+
+COMMENT ON COLUMN memory_history.device IS 'Model name of the device';
+
+COMMENT ON COLUMN memory_history.payload IS 'Name of the set of frozen draws';
+
+COMMENT ON COLUMN memory_history.draw IS 'Number of the draw';
+
+COMMENT ON COLUMN memory_history.peak_allocated_bytes IS 'Most allocated while the task was made and run, bytes; NULL: nothing counts it';
+
+COMMENT ON COLUMN memory_history.peak_reserved_bytes IS 'Most reserved meanwhile, bytes';
+
+COMMENT ON COLUMN memory_history.named_storage_bytes IS 'All storages behind named tensors, each counted once, bytes';
+
+COMMENT ON COLUMN memory_history.unassigned_bytes IS 'Allocated behind no named tensor, bytes';
+
+COMMENT ON COLUMN memory_history.previous_peak_allocated_bytes IS 'Most allocated, in the run before, bytes';
+
+COMMENT ON COLUMN memory_history.previous_peak_reserved_bytes IS 'Most reserved, in the run before, bytes';
+
+COMMENT ON COLUMN memory_history.previous_named_storage_bytes IS 'Named storages in the run before, bytes';
+
+COMMENT ON COLUMN memory_history.previous_unassigned_bytes IS 'Behind no named tensor in the run before, bytes';
+
+COMMENT ON COLUMN memory_history.allocated_before_prepare_bytes IS 'Allocated before the task was made, bytes';
+
+COMMENT ON COLUMN memory_history.reserved_before_prepare_bytes IS 'Reserved before the task was made, bytes';
+
+COMMENT ON COLUMN memory_history.allocated_after_prepare_bytes IS 'Allocated after the task was made, bytes';
+
+COMMENT ON COLUMN memory_history.allocated_after_invoke_bytes IS 'Allocated after the first run, bytes';
+
+COMMENT ON COLUMN memory_history.reserved_after_invoke_bytes IS 'Reserved after the first run, bytes';
+
+COMMENT ON COLUMN memory_history.added_peak_over_entry_allocated_bytes IS 'Most allocated, less what was allocated before, bytes';
+
+COMMENT ON COLUMN memory_history.allocator_allocated_bytes IS 'Allocated when the tensors were counted, bytes';
+
+COMMENT ON COLUMN memory_history.cache_bytes IS 'Size of the device''s L2 cache, bytes; nothing says what stays in it';
+
+COMMENT ON COLUMN memory_history.tensors IS 'Named tensors';
+
+COMMENT ON COLUMN memory_history.storages IS 'Storages behind them';
+
+COMMENT ON COLUMN memory_history.invocations IS 'How often the task ran';
+
+COMMENT ON COLUMN memory_history.unmatched_states IS 'Names of the hashes that were others after the last run; NULL: none, or none made';
+
+COMMENT ON COLUMN memory_history.agreed IS 'Predictions equal to the frozen ones';
+
+COMMENT ON COLUMN memory_history.total IS 'Predictions made';
+
+COMMENT ON COLUMN memory_history.predictions_sha256 IS 'sha256 of the predictions as a file of int64 in the format of NumPy';
+
+COMMENT ON COLUMN memory_history.predictions_changed IS 'Whether that is another than in the run before; NULL: nothing to compare';
+
+COMMENT ON COLUMN memory_history.outcome IS 'Class of outcome: regression when the task does not repeat itself';
+
+COMMENT ON COLUMN memory_history.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN memory_history.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN memory_history.memory_reason_code IS 'Word for why the allocator counts nothing';
+
+COMMENT ON COLUMN memory_history.profiled IS 'Whether there is a profile by kernel';
+
+COMMENT ON COLUMN memory_history.duration_s IS 'Time it took, s';
+
+COMMENT ON COLUMN memory_history.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN memory_history.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN memory_history.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN memory_history.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN memory_history.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN memory_history.started_at IS 'When the run began (UTC)';
+
+COMMENT ON COLUMN memory_history.previous_run_id IS 'Latest earlier run of the same workload, payload, draw and device that has an inventory';
+
+COMMENT ON COLUMN memory_history.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN memory_history.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN memory_history.run_id IS 'Key of the run in every table';
+
+CREATE TABLE qualification (
+    run_id uuid NOT NULL,
+    outcome text NOT NULL,
+    reason_code text,
+    reason_message text,
+    computed_on text,
+    captured boolean,
+    passed boolean,
+    checks integer,
+    maximum_abs_error double precision,
+    tolerance jsonb NOT NULL,
+    duration_s double precision,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT qualification_asked_check CHECK ((num_nulls(passed, checks) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT qualification_checks_check CHECK ((checks >= 0)),
+    CONSTRAINT qualification_duration_s_check CHECK ((duration_s >= (0)::double precision)),
+    CONSTRAINT qualification_finite_check CHECK (((GREATEST(maximum_abs_error, duration_s) < 'Infinity'::double precision) AND (LEAST(maximum_abs_error, duration_s) > '-Infinity'::double precision))),
+    CONSTRAINT qualification_maximum_abs_error_check CHECK ((maximum_abs_error >= (0)::double precision)),
+    CONSTRAINT qualification_outcome_check CHECK ((outcome = ANY (ARRAY['ok'::text, 'regression'::text, 'bad_input'::text, 'invalid_measurement'::text, 'verification_mismatch'::text, 'infrastructure_failure'::text]))),
+    CONSTRAINT qualification_passed_check CHECK (((outcome = 'ok'::text) = (passed IS TRUE))),
+    CONSTRAINT qualification_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
+    CONSTRAINT qualification_tolerance_object_check CHECK ((jsonb_typeof(tolerance) = 'object'::text))
+);
+
+COMMENT ON TABLE qualification IS 'Qualifications: whether a workload computes what an independent implementation does, one row a run';
+
+COMMENT ON COLUMN qualification.run_id IS 'Run';
+
+COMMENT ON COLUMN qualification.outcome IS 'Class of outcome: regression when a check failed';
+
+COMMENT ON COLUMN qualification.reason_code IS 'Documented snake_case word for why the outcome is not ok';
+
+COMMENT ON COLUMN qualification.reason_message IS 'One line for people: why the outcome is not ok';
+
+COMMENT ON COLUMN qualification.computed_on IS 'What the cases ran on where they ask for a device; NULL: it could not be asked';
+
+COMMENT ON COLUMN qualification.captured IS 'Whether they ran as captured CUDA graphs';
+
+COMMENT ON COLUMN qualification.passed IS 'Whether every check holds; NULL: none could be made';
+
+COMMENT ON COLUMN qualification.checks IS 'Single comparisons over all cases';
+
+COMMENT ON COLUMN qualification.maximum_abs_error IS 'Largest absolute difference over all cases';
+
+COMMENT ON COLUMN qualification.tolerance IS 'What differences are held against: atol (absolute), rtol (relative)';
+
+COMMENT ON COLUMN qualification.duration_s IS 'Time it took, s';
+
+COMMENT ON COLUMN qualification.created_at IS 'When its record was written (UTC)';
+
 CREATE TABLE run_energy (
     run_id uuid NOT NULL,
     figure text NOT NULL,
@@ -1599,7 +2068,7 @@ CREATE TABLE run_energy (
     detectable_mj double precision,
     per_reference_load double precision,
     CONSTRAINT run_energy_detectable_mj_check CHECK ((detectable_mj >= (0)::double precision)),
-    CONSTRAINT run_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text]))),
+    CONSTRAINT run_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text, 'trial'::text]))),
     CONSTRAINT run_energy_finite_check CHECK (((GREATEST(median_mj, min_mj, max_mj, sample_sd_mj, detectable_mj, per_reference_load) < 'Infinity'::double precision) AND (LEAST(median_mj, min_mj, max_mj, sample_sd_mj, detectable_mj, per_reference_load) > '-Infinity'::double precision))),
     CONSTRAINT run_energy_median_mj_check CHECK (((median_mj >= min_mj) AND (median_mj <= max_mj))),
     CONSTRAINT run_energy_rounds_check CHECK ((rounds > 0)),
@@ -1612,7 +2081,7 @@ COMMENT ON TABLE run_energy IS 'Energy of a replay over the valid rounds of a ru
 
 COMMENT ON COLUMN run_energy.run_id IS 'Run';
 
-COMMENT ON COLUMN run_energy.figure IS 'How it was measured: classic, aligned, audited or interleaved';
+COMMENT ON COLUMN run_energy.figure IS 'How it was measured: classic, aligned, audited, interleaved or trial';
 
 COMMENT ON COLUMN run_energy.subject IS 'What it is of: candidate, baseline, control, or a difference of two';
 
@@ -1737,12 +2206,17 @@ CREATE VIEW nightly AS
           ORDER BY check_result.step DESC
          LIMIT 1) AS time_verdict,
     run.confirmation_rounds,
-    run.confirmation_reason_message AS confirmation_reason
-   FROM ((((run
+    run.confirmation_reason_message AS confirmation_reason,
+    qualification.passed AS qualified,
+    task_memory.prepare_and_invoke_peak_allocated_bytes AS peak_allocated_bytes,
+    task_memory.named_storage_bytes
+   FROM ((((((run
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
      LEFT JOIN payload ON ((payload.payload_id = run.payload_id)))
      LEFT JOIN run_energy aligned ON (((aligned.run_id = run.run_id) AND (aligned.figure = 'aligned'::text) AND (aligned.subject = 'candidate'::text))))
+     LEFT JOIN qualification ON ((qualification.run_id = run.run_id)))
+     LEFT JOIN task_memory ON ((task_memory.run_id = run.run_id)))
   WHERE ((run.trigger <> 'import'::text) AND (NOT run.candidate));
 
 COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts; candidates are in candidate_runs';
@@ -1836,6 +2310,12 @@ COMMENT ON COLUMN nightly.time_verdict IS 'Last verdict of the check of time; NU
 COMMENT ON COLUMN nightly.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
 
 COMMENT ON COLUMN nightly.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
+
+COMMENT ON COLUMN nightly.qualified IS 'Whether every check of its qualification holds; NULL: none was made';
+
+COMMENT ON COLUMN nightly.peak_allocated_bytes IS 'Most allocated while a task was made and run, bytes; NULL: not looked at, or nothing counts it';
+
+COMMENT ON COLUMN nightly.named_storage_bytes IS 'Storages behind the named tensors of a task, bytes; NULL: not looked at';
 
 CREATE VIEW open_alerts AS
  SELECT alert.workload,
@@ -1965,6 +2445,162 @@ ALTER TABLE payload ALTER COLUMN payload_id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE qualification_case (
+    run_id uuid NOT NULL,
+    case_name text NOT NULL,
+    passed boolean NOT NULL,
+    checks integer NOT NULL,
+    failures jsonb NOT NULL,
+    figures jsonb NOT NULL,
+    CONSTRAINT qualification_case_case_name_check CHECK ((btrim(case_name) <> ''::text)),
+    CONSTRAINT qualification_case_checks_check CHECK ((checks >= 0)),
+    CONSTRAINT qualification_case_failures_array_check CHECK ((jsonb_typeof(failures) = 'array'::text)),
+    CONSTRAINT qualification_case_figures_object_check CHECK ((jsonb_typeof(figures) = 'object'::text)),
+    CONSTRAINT qualification_case_passed_check CHECK ((passed = (failures = '[]'::jsonb)))
+);
+
+COMMENT ON TABLE qualification_case IS 'Cases of qualifications with their figures';
+
+COMMENT ON COLUMN qualification_case.run_id IS 'Run';
+
+COMMENT ON COLUMN qualification_case.case_name IS 'What was checked';
+
+COMMENT ON COLUMN qualification_case.passed IS 'Whether every check of the case holds';
+
+COMMENT ON COLUMN qualification_case.checks IS 'Single comparisons of the case';
+
+COMMENT ON COLUMN qualification_case.failures IS 'Names of those that do not hold';
+
+COMMENT ON COLUMN qualification_case.figures IS 'The case''s own figures, by the names of the workload';
+
+CREATE VIEW qualification_history AS
+ SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
+    run.workload,
+    device.name AS device,
+    qualification.passed,
+    qualification.checks,
+    cases.cases,
+    COALESCE(cases.cases_failed, '{}'::text[]) AS cases_failed,
+    cases.failures,
+    qualification.maximum_abs_error,
+    before.maximum_abs_error AS previous_maximum_abs_error,
+    before.checks AS previous_checks,
+    qualification.tolerance,
+    cases.figures,
+    qualification.computed_on,
+    qualification.captured,
+    qualification.outcome,
+    qualification.reason_code,
+    qualification.reason_message,
+    qualification.duration_s,
+    ( SELECT
+                CASE
+                    WHEN bool_or((withdrawal.scope = 'all'::text)) THEN 'all'::text
+                    ELSE max(withdrawal.scope)
+                END AS max
+           FROM withdrawal
+          WHERE (withdrawal.run_id = run.run_id)) AS withdrawn,
+    environment.environment_class,
+    run.trigger,
+    device.kind AS device_kind,
+    device.uuid AS device_uuid,
+    run.started_at,
+    before.run_id AS previous_run_id,
+    run.dag_id,
+    run.dag_run_id,
+    run.run_id
+   FROM (((((run
+     JOIN qualification ON ((qualification.run_id = run.run_id)))
+     LEFT JOIN LATERAL ( SELECT (count(*))::integer AS cases,
+            array_agg(qualification_case.case_name ORDER BY qualification_case.case_name) FILTER (WHERE (NOT qualification_case.passed)) AS cases_failed,
+            jsonb_object_agg(qualification_case.case_name, qualification_case.failures) FILTER (WHERE (NOT qualification_case.passed)) AS failures,
+            jsonb_object_agg(qualification_case.case_name, qualification_case.figures) AS figures
+           FROM qualification_case
+          WHERE (qualification_case.run_id = run.run_id)) cases ON (true))
+     LEFT JOIN device ON ((device.device_id = run.device_id)))
+     LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
+     LEFT JOIN LATERAL ( SELECT (array_agg(latest.run_id))[1] AS run_id,
+            max(latest.checks) AS checks,
+            max(latest.maximum_abs_error) AS maximum_abs_error
+           FROM ( SELECT earlier.run_id,
+                    earlier.outcome,
+                    earlier.reason_code,
+                    earlier.reason_message,
+                    earlier.computed_on,
+                    earlier.captured,
+                    earlier.passed,
+                    earlier.checks,
+                    earlier.maximum_abs_error,
+                    earlier.tolerance,
+                    earlier.duration_s,
+                    earlier.created_at
+                   FROM (run known
+                     JOIN qualification earlier ON (((earlier.run_id = known.run_id) AND (earlier.passed IS NOT NULL))))
+                  WHERE ((known.workload = run.workload) AND (known.device_id = run.device_id) AND (NOT known.candidate) AND (ROW(known.started_at, known.run_id) < ROW(run.started_at, run.run_id)))
+                  ORDER BY known.started_at DESC, known.run_id DESC
+                 LIMIT 1) latest) before ON (true))
+  WHERE (NOT run.candidate);
+
+COMMENT ON VIEW qualification_history IS 'One row a run with a qualification, imported ones too, but not of candidates, beside the one before on the same device';
+
+COMMENT ON COLUMN qualification_history.night IS 'Date in UTC on which the run began';
+
+COMMENT ON COLUMN qualification_history.workload IS 'What was qualified';
+
+COMMENT ON COLUMN qualification_history.device IS 'Model name of the device';
+
+COMMENT ON COLUMN qualification_history.passed IS 'Whether every check holds; NULL: none could be made';
+
+COMMENT ON COLUMN qualification_history.checks IS 'Single comparisons over all cases';
+
+COMMENT ON COLUMN qualification_history.cases IS 'Cases';
+
+COMMENT ON COLUMN qualification_history.cases_failed IS 'Cases of which a check failed, by name; empty: none';
+
+COMMENT ON COLUMN qualification_history.failures IS 'Checks that do not hold, as an object by case; NULL: none';
+
+COMMENT ON COLUMN qualification_history.maximum_abs_error IS 'Largest absolute difference over all cases';
+
+COMMENT ON COLUMN qualification_history.previous_maximum_abs_error IS 'The same of the run before; NULL: none, or not known';
+
+COMMENT ON COLUMN qualification_history.previous_checks IS 'Comparisons of the run before; fewer are a check that was left out';
+
+COMMENT ON COLUMN qualification_history.tolerance IS 'What differences are held against: atol (absolute), rtol (relative)';
+
+COMMENT ON COLUMN qualification_history.figures IS 'Figures of the cases, as an object by case and name';
+
+COMMENT ON COLUMN qualification_history.computed_on IS 'What the cases ran on where they ask for a device';
+
+COMMENT ON COLUMN qualification_history.captured IS 'Whether they ran as captured CUDA graphs';
+
+COMMENT ON COLUMN qualification_history.outcome IS 'Class of outcome: regression when a check failed';
+
+COMMENT ON COLUMN qualification_history.reason_code IS 'Word for why the outcome is not ok';
+
+COMMENT ON COLUMN qualification_history.reason_message IS 'Line for why the outcome is not ok';
+
+COMMENT ON COLUMN qualification_history.duration_s IS 'Time it took, s';
+
+COMMENT ON COLUMN qualification_history.withdrawn IS 'energy or all, where that was withdrawn of the run: see the view withdrawn; NULL: nothing was';
+
+COMMENT ON COLUMN qualification_history.environment_class IS 'Versions that start a new baseline when they change';
+
+COMMENT ON COLUMN qualification_history.trigger IS 'scheduled, manual, backfill or import';
+
+COMMENT ON COLUMN qualification_history.device_kind IS 'cuda, emulated, reference or simulated';
+
+COMMENT ON COLUMN qualification_history.device_uuid IS 'Identity of the board or machine';
+
+COMMENT ON COLUMN qualification_history.started_at IS 'When the run began (UTC)';
+
+COMMENT ON COLUMN qualification_history.previous_run_id IS 'Latest earlier run of the same workload and device whose device could be asked';
+
+COMMENT ON COLUMN qualification_history.dag_id IS 'Airflow DAG';
+
+COMMENT ON COLUMN qualification_history.dag_run_id IS 'Airflow DAG run';
+
+COMMENT ON COLUMN qualification_history.run_id IS 'Key of the run in every table';
+
 CREATE TABLE round (
     run_id uuid NOT NULL,
     arm text NOT NULL,
@@ -2003,13 +2639,15 @@ CREATE TABLE round (
     last_reading_s double precision GENERATED ALWAYS AS (((counters #>> '{idle_after,end,time_s}'::text[]))::double precision) STORED,
     last_reading_mj double precision GENERATED ALWAYS AS (((counters #>> '{idle_after,end,energy_mj}'::text[]))::double precision) STORED,
     step smallint NOT NULL,
+    calibration_ms double precision,
     CONSTRAINT round_arm_check CHECK ((btrim(arm) <> ''::text)),
+    CONSTRAINT round_calibration_ms_check CHECK ((calibration_ms > (0)::double precision)),
     CONSTRAINT round_counters_object_check CHECK ((jsonb_typeof(counters) = 'object'::text)),
     CONSTRAINT round_cuda_ms_check CHECK (((NOT valid) OR (cuda_ms > (0)::double precision))),
     CONSTRAINT round_cuda_ms_reason_check CHECK (((NOT valid) OR ((cuda_ms IS NULL) = (cuda_ms_reason_code IS NOT NULL)))),
     CONSTRAINT round_earlier_attempts_check CHECK ((jsonb_typeof(earlier_attempts) = 'array'::text)),
     CONSTRAINT round_energy_reason_check CHECK (((NOT valid) OR ((adjusted_mj IS NULL) = (energy_reason_code IS NOT NULL)))),
-    CONSTRAINT round_finite_check CHECK (((GREATEST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj) < 'Infinity'::double precision) AND (LEAST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj) > '-Infinity'::double precision))),
+    CONSTRAINT round_finite_check CHECK (((GREATEST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj, calibration_ms) < 'Infinity'::double precision) AND (LEAST(cuda_ms, wall_ms, gross_mj, adjusted_mj, idle_before_w, idle_after_w, average_power_w, tick_period_s, read_latency_s, counter_j, integrated_j, meters_relative_difference, power_integral_mj, sham_adjusted_mj, first_reading_s, first_reading_mj, last_reading_s, last_reading_mj, calibration_ms) > '-Infinity'::double precision))),
     CONSTRAINT round_gross_mj_check CHECK (((NOT valid) OR (gross_mj >= (0)::double precision))),
     CONSTRAINT round_inject_check CHECK ((btrim(inject) <> ''::text)),
     CONSTRAINT round_kernel_ptx_sha256_check CHECK ((kernel_ptx_sha256 ~ '^[0-9a-f]{64}$'::text)),
@@ -2106,6 +2744,8 @@ COMMENT ON COLUMN round.last_reading_mj IS 'Counter after the last idle window, 
 
 COMMENT ON COLUMN round.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
 
+COMMENT ON COLUMN round.calibration_ms IS 'What a task took just before, ms, where its repeats follow from that';
+
 CREATE TABLE round_energy (
     run_id uuid NOT NULL,
     arm text NOT NULL,
@@ -2125,7 +2765,7 @@ CREATE TABLE round_energy (
     low_mj double precision NOT NULL,
     high_mj double precision NOT NULL,
     CONSTRAINT round_energy_degrees_of_freedom_check CHECK ((degrees_of_freedom > (0)::double precision)),
-    CONSTRAINT round_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text]))),
+    CONSTRAINT round_energy_figure_check CHECK ((figure = ANY (ARRAY['classic'::text, 'aligned'::text, 'audited'::text, 'interleaved'::text, 'trial'::text]))),
     CONSTRAINT round_energy_finite_check CHECK (((GREATEST(adjusted_mj, gross_mj, idle_w, tick_mj, timing_mj, quantisation_mj, drift_mj, combined_mj, bias_mj, degrees_of_freedom, low_mj, high_mj) < 'Infinity'::double precision) AND (LEAST(adjusted_mj, gross_mj, idle_w, tick_mj, timing_mj, quantisation_mj, drift_mj, combined_mj, bias_mj, degrees_of_freedom, low_mj, high_mj) > '-Infinity'::double precision))),
     CONSTRAINT round_energy_interval_check CHECK ((low_mj <= high_mj)),
     CONSTRAINT round_energy_subject_check CHECK ((btrim(subject) <> ''::text)),
@@ -2140,7 +2780,7 @@ COMMENT ON COLUMN round_energy.arm IS 'What was measured, as in round';
 
 COMMENT ON COLUMN round_energy.round IS 'Number of the round';
 
-COMMENT ON COLUMN round_energy.figure IS 'How it was measured: classic, aligned, audited or interleaved';
+COMMENT ON COLUMN round_energy.figure IS 'How it was measured: classic, aligned, audited, interleaved or trial';
 
 COMMENT ON COLUMN round_energy.subject IS 'What it is of: candidate, baseline, control, or a difference of two';
 
@@ -2256,7 +2896,11 @@ CREATE VIEW round_trend AS
     run.dag_id,
     run.dag_run_id,
     run.run_id,
-    round.step
+    round.step,
+    energy.trial_mj,
+    energy.trial_low_mj,
+    energy.trial_high_mj,
+    round.calibration_ms
    FROM ((((run
      JOIN round ON ((round.run_id = run.run_id)))
      LEFT JOIN device ON ((device.device_id = run.device_id)))
@@ -2272,7 +2916,10 @@ CREATE VIEW round_trend AS
             max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'audited'::text)) AS audited_high_mj,
             max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_mj,
             max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_low_mj,
-            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_high_mj
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'interleaved'::text)) AS interleaved_high_mj,
+            max(round_energy.adjusted_mj) FILTER (WHERE (round_energy.figure = 'trial'::text)) AS trial_mj,
+            max(round_energy.low_mj) FILTER (WHERE (round_energy.figure = 'trial'::text)) AS trial_low_mj,
+            max(round_energy.high_mj) FILTER (WHERE (round_energy.figure = 'trial'::text)) AS trial_high_mj
            FROM round_energy
           WHERE ((round_energy.run_id = round.run_id) AND (round_energy.arm = round.arm) AND (round_energy.round = round.round) AND (round_energy.subject = 'candidate'::text))) energy ON (true))
   WHERE (NOT run.candidate);
@@ -2377,6 +3024,14 @@ COMMENT ON COLUMN round_trend.run_id IS 'Key of the run in every table';
 
 COMMENT ON COLUMN round_trend.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
 
+COMMENT ON COLUMN round_trend.trial_mj IS 'Trial figure (windows of the original learner records): adjusted energy a task, mJ';
+
+COMMENT ON COLUMN round_trend.trial_low_mj IS 'Trial figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.trial_high_mj IS 'Trial figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+
+COMMENT ON COLUMN round_trend.calibration_ms IS 'What a task took just before, ms, where the repeats follow from that';
+
 CREATE TABLE validation (
     run_id uuid NOT NULL,
     case_name text NOT NULL,
@@ -2397,6 +3052,11 @@ CREATE TABLE validation (
     floats_equal_reference boolean,
     duration_s double precision,
     created_at timestamp with time zone NOT NULL,
+    state_hashes jsonb,
+    replay_states_equal boolean[] NOT NULL,
+    reference_state_name text,
+    reference_state_expected_sha256 text,
+    reference_state_found_sha256 text,
     CONSTRAINT validation_agreed_check CHECK ((((total IS NULL) = (agreed IS NULL)) AND ((agreed >= 0) AND (agreed <= total)))),
     CONSTRAINT validation_all_agreed_check CHECK (((outcome <> 'ok'::text) OR (agreed = total))),
     CONSTRAINT validation_case_name_check CHECK ((btrim(case_name) <> ''::text)),
@@ -2410,7 +3070,12 @@ CREATE TABLE validation (
     CONSTRAINT validation_payload_sha256_check CHECK ((payload_sha256 ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT validation_predictions_int32_sha256_check CHECK ((predictions_int32_sha256 ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT validation_reason_check CHECK (((outcome = 'ok'::text) OR (reason_code IS NOT NULL))),
-    CONSTRAINT validation_reference_correct_check CHECK (((reference_correct >= 0) AND (reference_correct <= total)))
+    CONSTRAINT validation_reference_correct_check CHECK (((reference_correct >= 0) AND (reference_correct <= total))),
+    CONSTRAINT validation_reference_state_check CHECK ((((reference_state_name IS NULL) = (reference_state_found_sha256 IS NULL)) AND ((reference_state_expected_sha256 IS NULL) OR (reference_state_name IS NOT NULL)))),
+    CONSTRAINT validation_reference_state_expected_sha256_check CHECK ((reference_state_expected_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT validation_reference_state_found_sha256_check CHECK ((reference_state_found_sha256 ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT validation_state_hashes_object_check CHECK ((jsonb_typeof(state_hashes) = 'object'::text)),
+    CONSTRAINT validation_states_check CHECK (((outcome <> 'ok'::text) OR ((true = ALL (replay_states_equal)) AND COALESCE((reference_state_expected_sha256 = reference_state_found_sha256), true))))
 );
 
 COMMENT ON TABLE validation IS 'Validations: the device''s predictions against the frozen ones, one row a draw';
@@ -2452,6 +3117,16 @@ COMMENT ON COLUMN validation.floats_equal_reference IS 'Whether intermediate flo
 COMMENT ON COLUMN validation.duration_s IS 'Time the case took, s';
 
 COMMENT ON COLUMN validation.created_at IS 'When its record was written (UTC)';
+
+COMMENT ON COLUMN validation.state_hashes IS 'sha256 by name of what the eager run started from and left behind; NULL: nothing but its predictions';
+
+COMMENT ON COLUMN validation.replay_states_equal IS 'For each replay, whether it left all of these behind again';
+
+COMMENT ON COLUMN validation.reference_state_name IS 'What is hashed of where the reference ended, for example state_grid_sha256; NULL: no reference was run';
+
+COMMENT ON COLUMN validation.reference_state_expected_sha256 IS 'Where the reference ended when the draw was frozen; NULL: not known';
+
+COMMENT ON COLUMN validation.reference_state_found_sha256 IS 'Where the reference ended now, on this host';
 
 CREATE VIEW run_detail AS
  SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
@@ -2645,7 +3320,19 @@ CREATE VIEW run_detail AS
     run.pinned_ptx_sha256,
     ( SELECT (to_jsonb(comparison.*) - 'run_id'::text)
            FROM comparison
-          WHERE (comparison.run_id = run.run_id)) AS comparison
+          WHERE (comparison.run_id = run.run_id)) AS comparison,
+    ( SELECT jsonb_object_agg(run_setting.name, jsonb_build_object('value', run_setting.value, 'origin', run_setting.origin)) AS jsonb_object_agg
+           FROM run_setting
+          WHERE (run_setting.run_id = run.run_id)) AS settings,
+    ( SELECT ((to_jsonb(qualification.*) - 'run_id'::text) || jsonb_build_object('cases', ARRAY( SELECT (to_jsonb(qualification_case.*) - '{run_id,figures}'::text[])
+                   FROM qualification_case
+                  WHERE (qualification_case.run_id = run.run_id)
+                  ORDER BY qualification_case.case_name)))
+           FROM qualification
+          WHERE (qualification.run_id = run.run_id)) AS qualification,
+    ( SELECT (to_jsonb(task_memory.*) - '{run_id,state_hashes,profile}'::text[])
+           FROM task_memory
+          WHERE (task_memory.run_id = run.run_id)) AS memory
    FROM (((((run
      LEFT JOIN device ON ((device.device_id = run.device_id)))
      LEFT JOIN environment ON ((environment.environment_id = run.environment_id)))
@@ -2829,6 +3516,12 @@ COMMENT ON COLUMN run_detail.pinned_ptx_sha256 IS 'sha256 of the PTX that it was
 
 COMMENT ON COLUMN run_detail.comparison IS 'What the comparison of the two found beside its checks, as an object: outcome, counted and modelled figures, differing predictions, trust in its energy; NULL: none made';
 
+COMMENT ON COLUMN run_detail.settings IS 'Settings of the libraries it computed with, as an object: name to value and origin; NULL: none';
+
+COMMENT ON COLUMN run_detail.qualification IS 'Its qualification as an object, cases without their figures as an array; NULL: none made';
+
+COMMENT ON COLUMN run_detail.memory IS 'The memory of a task as an object, in bytes, without hashes and profile; NULL: not looked at';
+
 ALTER TABLE source_state ALTER COLUMN source_state_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME source_state_source_state_id_seq
     START WITH 1
@@ -2907,7 +3600,20 @@ CREATE VIEW validation_history AS
     COALESCE(before.run_id, further_back.run_id) AS previous_run_id,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    validation.state_hashes,
+        CASE
+            WHEN (cardinality(validation.replay_states_equal) > 0) THEN (true = ALL (validation.replay_states_equal))
+            ELSE NULL::boolean
+        END AS all_replay_states_equal,
+    validation.reference_state_name,
+    validation.reference_state_expected_sha256,
+    validation.reference_state_found_sha256,
+    (COALESCE(before.state_hashes, further_back.state_hashes) <> validation.state_hashes) AS states_changed,
+    ( SELECT array_agg(COALESCE(was.name, is_now.name) ORDER BY COALESCE(was.name, is_now.name)) AS array_agg
+           FROM (jsonb_each(COALESCE(before.state_hashes, further_back.state_hashes)) was(name, sha256)
+             FULL JOIN jsonb_each(validation.state_hashes) is_now(name, sha256) USING (name))
+          WHERE ((COALESCE(before.state_hashes, further_back.state_hashes) <> validation.state_hashes) AND (was.sha256 IS DISTINCT FROM is_now.sha256))) AS changed_states
    FROM (((((((run
      JOIN validation ON ((validation.run_id = run.run_id)))
      LEFT JOIN device ON ((device.device_id = run.device_id)))
@@ -2921,8 +3627,10 @@ CREATE VIEW validation_history AS
                  LIMIT 1) latest) run_before ON (true))
      LEFT JOIN validation before ON (((before.run_id = run_before.run_id) AND (before.case_name = validation.case_name) AND (before.predictions_int32_sha256 IS NOT NULL))))
      LEFT JOIN LATERAL ( SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256,
+            (array_agg(latest.state_hashes))[1] AS state_hashes,
             (array_agg(latest.run_id))[1] AS run_id
            FROM ( SELECT earlier.predictions_int32_sha256,
+                    earlier.state_hashes,
                     earlier.run_id
                    FROM (run known
                      JOIN validation earlier ON (((earlier.run_id = known.run_id) AND (earlier.case_name = validation.case_name) AND (earlier.predictions_int32_sha256 IS NOT NULL))))
@@ -2992,6 +3700,20 @@ COMMENT ON COLUMN validation_history.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN validation_history.dag_run_id IS 'Airflow DAG run';
 
 COMMENT ON COLUMN validation_history.run_id IS 'Key of the run in every table';
+
+COMMENT ON COLUMN validation_history.state_hashes IS 'sha256 by name of what the eager run started from and left behind; NULL: nothing but its predictions';
+
+COMMENT ON COLUMN validation_history.all_replay_states_equal IS 'Whether every replay left all of these behind again; NULL: none made, or nothing to compare';
+
+COMMENT ON COLUMN validation_history.reference_state_name IS 'What is hashed of where the reference ended; NULL: no reference was run';
+
+COMMENT ON COLUMN validation_history.reference_state_expected_sha256 IS 'Where the reference ended when the draw was frozen; NULL: not known';
+
+COMMENT ON COLUMN validation_history.reference_state_found_sha256 IS 'Where the reference ended that night';
+
+COMMENT ON COLUMN validation_history.states_changed IS 'Whether any hash differs from the previous run of that device and draw; NULL: nothing to compare';
+
+COMMENT ON COLUMN validation_history.changed_states IS 'Names of the hashes that differ, or are in one of the two only; NULL: none, or nothing to compare';
 
 CREATE VIEW withdrawn AS
  SELECT ((run.started_at AT TIME ZONE 'UTC'::text))::date AS night,
@@ -3107,6 +3829,12 @@ ALTER TABLE ONLY environment
 ALTER TABLE ONLY environment
     ADD CONSTRAINT environment_pk PRIMARY KEY (environment_id);
 
+ALTER TABLE ONLY memory_storage
+    ADD CONSTRAINT memory_storage_pk PRIMARY KEY (run_id, storage_id);
+
+ALTER TABLE ONLY memory_tensor
+    ADD CONSTRAINT memory_tensor_pk PRIMARY KEY (run_id, name);
+
 ALTER TABLE ONLY payload_draw
     ADD CONSTRAINT payload_draw_pk PRIMARY KEY (payload_id, draw);
 
@@ -3115,6 +3843,12 @@ ALTER TABLE ONLY payload
 
 ALTER TABLE ONLY payload
     ADD CONSTRAINT payload_pk PRIMARY KEY (payload_id);
+
+ALTER TABLE ONLY qualification_case
+    ADD CONSTRAINT qualification_case_pk PRIMARY KEY (run_id, case_name);
+
+ALTER TABLE ONLY qualification
+    ADD CONSTRAINT qualification_pk PRIMARY KEY (run_id);
 
 ALTER TABLE ONLY round_energy
     ADD CONSTRAINT round_energy_pk PRIMARY KEY (run_id, arm, round, figure, subject);
@@ -3137,11 +3871,17 @@ ALTER TABLE ONLY run_energy
 ALTER TABLE ONLY run
     ADD CONSTRAINT run_pk PRIMARY KEY (run_id);
 
+ALTER TABLE ONLY run_setting
+    ADD CONSTRAINT run_setting_pk PRIMARY KEY (run_id, name);
+
 ALTER TABLE ONLY source_state
     ADD CONSTRAINT source_state_fingerprint_sha256_key UNIQUE (fingerprint_sha256);
 
 ALTER TABLE ONLY source_state
     ADD CONSTRAINT source_state_pk PRIMARY KEY (source_state_id);
+
+ALTER TABLE ONLY task_memory
+    ADD CONSTRAINT task_memory_pk PRIMARY KEY (run_id);
 
 ALTER TABLE ONLY telemetry_gate
     ADD CONSTRAINT telemetry_gate_pk PRIMARY KEY (run_id, gate, at);
@@ -3189,6 +3929,14 @@ CREATE TRIGGER comparison_difference_is_history BEFORE INSERT OR DELETE OR UPDAT
 
 CREATE TRIGGER comparison_is_history BEFORE INSERT OR DELETE OR UPDATE ON comparison FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
+CREATE TRIGGER memory_storage_is_history BEFORE INSERT OR DELETE OR UPDATE ON memory_storage FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER memory_tensor_is_history BEFORE INSERT OR DELETE OR UPDATE ON memory_tensor FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER qualification_case_is_history BEFORE INSERT OR DELETE OR UPDATE ON qualification_case FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER qualification_is_history BEFORE INSERT OR DELETE OR UPDATE ON qualification FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
 CREATE TRIGGER round_energy_is_history BEFORE INSERT OR DELETE OR UPDATE ON round_energy FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
 CREATE TRIGGER round_is_history BEFORE INSERT OR DELETE OR UPDATE ON round FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
@@ -3196,6 +3944,10 @@ CREATE TRIGGER round_is_history BEFORE INSERT OR DELETE OR UPDATE ON round FOR E
 CREATE TRIGGER run_energy_is_history BEFORE INSERT OR DELETE OR UPDATE ON run_energy FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
 CREATE TRIGGER run_is_history BEFORE UPDATE ON run FOR EACH ROW WHEN (((old.verdict <> 'infrastructure_failure'::text) AND (NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text)))) EXECUTE FUNCTION run_is_history();
+
+CREATE TRIGGER run_setting_is_history BEFORE INSERT OR DELETE OR UPDATE ON run_setting FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
+
+CREATE TRIGGER task_memory_is_history BEFORE INSERT OR DELETE OR UPDATE ON task_memory FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
 CREATE TRIGGER telemetry_gate_is_history BEFORE INSERT OR DELETE OR UPDATE ON telemetry_gate FOR EACH ROW WHEN ((NOT pg_has_role('nightly_owner'::name, 'MEMBER'::text))) EXECUTE FUNCTION part_of_run_is_history();
 
@@ -3250,8 +4002,20 @@ ALTER TABLE ONLY comparison_difference
 ALTER TABLE ONLY comparison
     ADD CONSTRAINT comparison_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
 
+ALTER TABLE ONLY memory_storage
+    ADD CONSTRAINT memory_storage_run_id_fk FOREIGN KEY (run_id) REFERENCES task_memory(run_id);
+
+ALTER TABLE ONLY memory_tensor
+    ADD CONSTRAINT memory_tensor_run_id_storage_id_fk FOREIGN KEY (run_id, storage_id) REFERENCES memory_storage(run_id, storage_id);
+
 ALTER TABLE ONLY payload_draw
     ADD CONSTRAINT payload_draw_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);
+
+ALTER TABLE ONLY qualification_case
+    ADD CONSTRAINT qualification_case_run_id_fk FOREIGN KEY (run_id) REFERENCES qualification(run_id);
+
+ALTER TABLE ONLY qualification
+    ADD CONSTRAINT qualification_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
 
 ALTER TABLE ONLY round_energy
     ADD CONSTRAINT round_energy_run_id_arm_round_fk FOREIGN KEY (run_id, arm, round) REFERENCES round(run_id, arm, round);
@@ -3274,8 +4038,14 @@ ALTER TABLE ONLY run
 ALTER TABLE ONLY run
     ADD CONSTRAINT run_payload_id_fk FOREIGN KEY (payload_id) REFERENCES payload(payload_id);
 
+ALTER TABLE ONLY run_setting
+    ADD CONSTRAINT run_setting_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
+
 ALTER TABLE ONLY run
     ADD CONSTRAINT run_source_state_id_fk FOREIGN KEY (source_state_id) REFERENCES source_state(source_state_id);
+
+ALTER TABLE ONLY task_memory
+    ADD CONSTRAINT task_memory_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);
 
 ALTER TABLE ONLY telemetry_gate
     ADD CONSTRAINT telemetry_gate_run_id_fk FOREIGN KEY (run_id) REFERENCES run(run_id);

@@ -120,6 +120,11 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'power_limit_w', previous.power_limit_w::text, telemetry.power_limit_w::text, NULL
     WHERE previous.power_limit_w <> telemetry.power_limit_w
+    UNION ALL
+    SELECT name, old.value, new.value, 'from ' || COALESCE(old.origin, 'nothing') || ' to ' || COALESCE(new.origin, 'nothing')
+    FROM (SELECT * FROM run_setting WHERE run_setting.run_id = previous.run_id) AS old
+    FULL JOIN (SELECT * FROM run_setting WHERE run_setting.run_id = run.run_id) AS new USING (name)
+    WHERE old.value IS DISTINCT FROM new.value
 ) AS change
 WHERE NOT run.candidate;
 
@@ -127,10 +132,10 @@ COMMENT ON VIEW environment_changes IS 'What changed around the kernels: one row
 COMMENT ON COLUMN environment_changes.night IS 'Date in UTC on which the first run with the new value began';
 COMMENT ON COLUMN environment_changes.workload IS 'What was tested';
 COMMENT ON COLUMN environment_changes.device IS 'Model name of the device';
-COMMENT ON COLUMN environment_changes.what IS 'driver, cuda, python, platform, the name of a package, sources, payload, kernel or power_limit_w';
+COMMENT ON COLUMN environment_changes.what IS 'driver, cuda, python, platform, the name of a package or of a setting of a library, sources, payload, kernel or power_limit_w';
 COMMENT ON COLUMN environment_changes.from_value IS 'Value in the previous run; NULL: there was none';
 COMMENT ON COLUMN environment_changes.to_value IS 'Value in this run; NULL: there is none';
-COMMENT ON COLUMN environment_changes.detail IS 'For sources: the files that differ';
+COMMENT ON COLUMN environment_changes.detail IS 'For sources: the files that differ; for a setting: where it came from and comes from';
 COMMENT ON COLUMN environment_changes.previous_night IS 'Date in UTC on which the previous run began';
 COMMENT ON COLUMN environment_changes.trigger IS 'scheduled, manual, backfill or import';
 COMMENT ON COLUMN environment_changes.device_kind IS 'cuda, emulated, reference or simulated';

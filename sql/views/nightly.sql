@@ -73,13 +73,18 @@ SELECT
         LIMIT 1
     ) AS time_verdict,
     run.confirmation_rounds,
-    run.confirmation_reason_message AS confirmation_reason
+    run.confirmation_reason_message AS confirmation_reason,
+    qualification.passed AS qualified,
+    task_memory.prepare_and_invoke_peak_allocated_bytes AS peak_allocated_bytes,
+    task_memory.named_storage_bytes
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
 LEFT JOIN payload ON payload.payload_id = run.payload_id
 LEFT JOIN run_energy AS aligned
     ON aligned.run_id = run.run_id AND aligned.figure = 'aligned' AND aligned.subject = 'candidate'
+LEFT JOIN qualification ON qualification.run_id = run.run_id
+LEFT JOIN task_memory ON task_memory.run_id = run.run_id
 WHERE run.trigger <> 'import' AND NOT run.candidate;
 
 COMMENT ON VIEW nightly IS 'One row a night: scheduled, manual and backfill runs with their figures and verdicts; candidates are in candidate_runs';
@@ -128,3 +133,6 @@ COMMENT ON COLUMN nightly.withdrawn IS 'energy or all, where that was withdrawn:
 COMMENT ON COLUMN nightly.time_verdict IS 'Last verdict of the check of time; NULL when it did not run';
 COMMENT ON COLUMN nightly.confirmation_rounds IS 'Confirmation rounds planned after a look at the first rounds; 0: nothing to confirm; NULL: nobody looked';
 COMMENT ON COLUMN nightly.confirmation_reason IS 'What is to be confirmed, or why nothing is; NULL: nobody looked';
+COMMENT ON COLUMN nightly.qualified IS 'Whether every check of its qualification holds; NULL: none was made';
+COMMENT ON COLUMN nightly.peak_allocated_bytes IS 'Most allocated while a task was made and run, bytes; NULL: not looked at, or nothing counts it';
+COMMENT ON COLUMN nightly.named_storage_bytes IS 'Storages behind the named tensors of a task, bytes; NULL: not looked at';

@@ -54,7 +54,11 @@ SELECT
     run.dag_id,
     run.dag_run_id,
     run.run_id,
-    round.step
+    round.step,
+    energy.trial_mj,
+    energy.trial_low_mj,
+    energy.trial_high_mj,
+    round.calibration_ms
 FROM run
 JOIN round ON round.run_id = run.run_id
 LEFT JOIN device ON device.device_id = run.device_id
@@ -73,7 +77,10 @@ LEFT JOIN LATERAL (
         max(high_mj) FILTER (WHERE figure = 'audited') AS audited_high_mj,
         max(adjusted_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_mj,
         max(low_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_low_mj,
-        max(high_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_high_mj
+        max(high_mj) FILTER (WHERE figure = 'interleaved') AS interleaved_high_mj,
+        max(adjusted_mj) FILTER (WHERE figure = 'trial') AS trial_mj,
+        max(low_mj) FILTER (WHERE figure = 'trial') AS trial_low_mj,
+        max(high_mj) FILTER (WHERE figure = 'trial') AS trial_high_mj
     FROM round_energy
     WHERE round_energy.run_id = round.run_id AND round_energy.arm = round.arm AND round_energy.round = round.round
         AND round_energy.subject = 'candidate'
@@ -130,3 +137,7 @@ COMMENT ON COLUMN round_trend.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN round_trend.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN round_trend.run_id IS 'Key of the run in every table';
 COMMENT ON COLUMN round_trend.step IS '0: first rounds; 1: confirmation rounds, measured because the first ones called for it';
+COMMENT ON COLUMN round_trend.trial_mj IS 'Trial figure (windows of the original learner records): adjusted energy a task, mJ';
+COMMENT ON COLUMN round_trend.trial_low_mj IS 'Trial figure: lower edge of its 95 per cent interval, bias taken off, mJ';
+COMMENT ON COLUMN round_trend.trial_high_mj IS 'Trial figure: upper edge of its 95 per cent interval, bias taken off, mJ';
+COMMENT ON COLUMN round_trend.calibration_ms IS 'What a task took just before, ms, where the repeats follow from that';

@@ -206,7 +206,29 @@ SELECT
     run.pinned_ptx_sha256,
     (
         SELECT to_jsonb(comparison) - 'run_id' FROM comparison WHERE comparison.run_id = run.run_id
-    ) AS comparison
+    ) AS comparison,
+    (
+        SELECT jsonb_object_agg(
+            run_setting.name, jsonb_build_object('value', run_setting.value, 'origin', run_setting.origin)
+        )
+        FROM run_setting
+        WHERE run_setting.run_id = run.run_id
+    ) AS settings,
+    (
+        SELECT to_jsonb(qualification) - 'run_id' || jsonb_build_object('cases', ARRAY(
+            SELECT to_jsonb(qualification_case) - '{run_id,figures}'::text[]
+            FROM qualification_case
+            WHERE qualification_case.run_id = run.run_id
+            ORDER BY qualification_case.case_name
+        ))
+        FROM qualification
+        WHERE qualification.run_id = run.run_id
+    ) AS qualification,
+    (
+        SELECT to_jsonb(task_memory) - '{run_id,state_hashes,profile}'::text[]
+        FROM task_memory
+        WHERE task_memory.run_id = run.run_id
+    ) AS memory
 FROM run
 LEFT JOIN device ON device.device_id = run.device_id
 LEFT JOIN environment ON environment.environment_id = run.environment_id
@@ -302,3 +324,6 @@ COMMENT ON COLUMN run_detail.candidate_origin IS 'Where the tried kernel comes f
 COMMENT ON COLUMN run_detail.pinned_variant IS 'Variant of the kernels that it was held against';
 COMMENT ON COLUMN run_detail.pinned_ptx_sha256 IS 'sha256 of the PTX that it was held against';
 COMMENT ON COLUMN run_detail.comparison IS 'What the comparison of the two found beside its checks, as an object: outcome, counted and modelled figures, differing predictions, trust in its energy; NULL: none made';
+COMMENT ON COLUMN run_detail.settings IS 'Settings of the libraries it computed with, as an object: name to value and origin; NULL: none';
+COMMENT ON COLUMN run_detail.qualification IS 'Its qualification as an object, cases without their figures as an array; NULL: none made';
+COMMENT ON COLUMN run_detail.memory IS 'The memory of a task as an object, in bytes, without hashes and profile; NULL: not looked at';

@@ -39,7 +39,21 @@ SELECT
     COALESCE(before.run_id, further_back.run_id) AS previous_run_id,
     run.dag_id,
     run.dag_run_id,
-    run.run_id
+    run.run_id,
+    validation.state_hashes,
+    CASE WHEN cardinality(validation.replay_states_equal) > 0
+        THEN TRUE = ALL (validation.replay_states_equal) END AS all_replay_states_equal,
+    validation.reference_state_name,
+    validation.reference_state_expected_sha256,
+    validation.reference_state_found_sha256,
+    COALESCE(before.state_hashes, further_back.state_hashes) <> validation.state_hashes AS states_changed,
+    (
+        SELECT array_agg(name ORDER BY name)
+        FROM jsonb_each(COALESCE(before.state_hashes, further_back.state_hashes)) AS was (name, sha256)
+        FULL JOIN jsonb_each(validation.state_hashes) AS is_now (name, sha256) USING (name)
+        WHERE COALESCE(before.state_hashes, further_back.state_hashes) <> validation.state_hashes
+            AND was.sha256 IS DISTINCT FROM is_now.sha256
+    ) AS changed_states
 FROM run
 JOIN validation ON validation.run_id = run.run_id
 LEFT JOIN device ON device.device_id = run.device_id
@@ -61,9 +75,12 @@ LEFT JOIN validation AS before
     ON before.run_id = run_before.run_id AND before.case_name = validation.case_name
     AND before.predictions_int32_sha256 IS NOT NULL
 LEFT JOIN LATERAL (
-    SELECT max(latest.predictions_int32_sha256) AS predictions_int32_sha256, (array_agg(latest.run_id))[1] AS run_id
+    SELECT
+        max(latest.predictions_int32_sha256) AS predictions_int32_sha256,
+        (array_agg(latest.state_hashes))[1] AS state_hashes,
+        (array_agg(latest.run_id))[1] AS run_id
     FROM (
-        SELECT earlier.predictions_int32_sha256, earlier.run_id
+        SELECT earlier.predictions_int32_sha256, earlier.state_hashes, earlier.run_id
         FROM run AS known
         JOIN validation AS earlier
             ON earlier.run_id = known.run_id AND earlier.case_name = validation.case_name
@@ -109,3 +126,10 @@ COMMENT ON COLUMN validation_history.previous_run_id IS 'Latest earlier run of t
 COMMENT ON COLUMN validation_history.dag_id IS 'Airflow DAG';
 COMMENT ON COLUMN validation_history.dag_run_id IS 'Airflow DAG run';
 COMMENT ON COLUMN validation_history.run_id IS 'Key of the run in every table';
+COMMENT ON COLUMN validation_history.state_hashes IS 'sha256 by name of what the eager run started from and left behind; NULL: nothing but its predictions';
+COMMENT ON COLUMN validation_history.all_replay_states_equal IS 'Whether every replay left all of these behind again; NULL: none made, or nothing to compare';
+COMMENT ON COLUMN validation_history.reference_state_name IS 'What is hashed of where the reference ended; NULL: no reference was run';
+COMMENT ON COLUMN validation_history.reference_state_expected_sha256 IS 'Where the reference ended when the draw was frozen; NULL: not known';
+COMMENT ON COLUMN validation_history.reference_state_found_sha256 IS 'Where the reference ended that night';
+COMMENT ON COLUMN validation_history.states_changed IS 'Whether any hash differs from the previous run of that device and draw; NULL: nothing to compare';
+COMMENT ON COLUMN validation_history.changed_states IS 'Names of the hashes that differ, or are in one of the two only; NULL: none, or nothing to compare';

@@ -1,6 +1,6 @@
 """The tables of the results database: the one definition in Python (SQLAlchemy Core).
 
-Runs, their validations and their rounds are here; the other tables in the modules this one takes them from. Migrations
+Runs and their rounds are here; the other tables in the modules this one takes them from. Migrations
 under ``sql/migrations`` make them; a test compares the two. Units are in the names, times are ``timestamptz``, a figure
 that could not be had is NULL with a reason beside it, and none is infinite or NaN.
 """
@@ -20,7 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
+from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 from gpu_tasks.records import STORED_PROTOCOLS
 from regression.results.alert_tables import alert, alert_event
@@ -61,7 +61,7 @@ from regression.results.judgement_tables import baseline, check_result, withdraw
 from regression.results.memory_tables import memory_storage, memory_tensor, task_memory
 from regression.results.qualification_tables import qualification, qualification_case, run_setting
 from regression.results.reading_columns import reading_columns
-from regression.results.state_columns import state_columns
+from regression.results.validation_table import validation
 
 run = Table(
     "run",
@@ -166,45 +166,6 @@ run = Table(
     CheckConstraint("confirmation_rounds BETWEEN 0 AND rounds_expected", name="confirmation_rounds"),
     json_kind("confirmation_looks", "array"),
     comment="Runs: one row a night, a manual run, a backfill or an imported record",
-)
-
-validation = Table(
-    "validation",
-    metadata,
-    required("run_id", UUID(as_uuid=False), "Run", ForeignKey("run.run_id"), primary_key=True),
-    required("case_name", Text, "What was validated, for example draw-03", primary_key=True),
-    optional("draw", SmallInteger, "Number of the draw, where the case is one"),
-    required("outcome", Text, "Class of outcome: regression when a prediction or a replay differs"),
-    *reason_columns(),
-    optional("payload_sha256", Text, "sha256 of the file with the draw's arrays, as found"),
-    optional("total", Integer, "Predictions made; NULL when the case could not be run"),
-    optional("agreed", Integer, "Predictions equal to the frozen ones"),
-    optional("device_correct", Integer, "Predictions of the device equal to the true label"),
-    optional("reference_correct", Integer, "Frozen predictions equal to the true label"),
-    optional("predictions_int32_sha256", Text, "sha256 of the predictions as little-endian int32"),
-    required("mismatches", JSONB, "Every prediction that differs: index, expected, found"),
-    required("replays_equal_eager", ARRAY(Boolean), "For each replay, whether it gave the eager run's predictions"),
-    optional("scratch_poisoned", Boolean, "Whether scratch memory was poisoned before the eager run and each replay"),
-    optional("graph_reused", Boolean, "Whether one captured graph was reused across changed inputs"),
-    optional("floats_equal_reference", Boolean, "Whether intermediate floats equal the reference bit by bit"),
-    optional("duration_s", DOUBLE, "Time the case took, s"),
-    required("created_at", TIMESTAMP, "When its record was written (UTC)"),
-    *state_columns(),
-    UniqueConstraint("run_id", "draw"),
-    one_of("outcome", OUTCOMES),
-    CheckConstraint("outcome = 'ok' OR reason_code IS NOT NULL", name="reason"),
-    CheckConstraint("(total IS NULL) = (agreed IS NULL) AND agreed BETWEEN 0 AND total", name="agreed"),
-    CheckConstraint("device_correct BETWEEN 0 AND total", name="device_correct"),
-    CheckConstraint("reference_correct BETWEEN 0 AND total", name="reference_correct"),
-    CheckConstraint("outcome <> 'ok' OR agreed = total", name="all_agreed"),
-    CheckConstraint("jsonb_array_length(mismatches) = total - agreed", name="mismatches"),
-    CheckConstraint("draw >= 0", name="draw"),
-    CheckConstraint("duration_s >= 0", name="duration_s"),
-    json_kind("mismatches", "array"),
-    not_blank("case_name", "case_name"),
-    sha256("payload_sha256"),
-    sha256("predictions_int32_sha256"),
-    comment="Validations: the device's predictions against the frozen ones, one row a draw",
 )
 
 round_ = Table(

@@ -12,6 +12,7 @@ from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_comparisons import DIFFERING, candidate_run, comparison
 from tests.integration.regression.example_energy import energy_run
+from tests.integration.regression.example_learner import learner_run
 from tests.integration.regression.example_records import sha256_of
 
 ALERT = """
@@ -34,9 +35,12 @@ STATEMENTS = (
 
 
 def fill(database: Database) -> None:
-    """A run that is a baseline, one whose energy was withdrawn, one of which a gate failed, a candidate, an alert."""
+    """A baseline, a run with energy withdrawn, one of which a gate failed, a candidate, one that trains; an alert."""
     records = energy_run("manual__1"), energy_run("withdrawn"), energy_run("failed", failed=["sham_window"])
-    records += (candidate_run("tried", comparison(differing=list(DIFFERING), differing_total=1)),)
+    records += (
+        candidate_run("tried", comparison(differing=list(DIFFERING), differing_total=1)),
+        learner_run("learner"),
+    )
     for record in records:
         load_run(database.writer, record, sha256_of(record))
     first, second = records[0].request.run_id, records[1].request.run_id

@@ -99,9 +99,11 @@ def test_back_with_rows_in_every_table_is_exactly_the_older_schema(roles: Databa
     kept = rows(roles, "SELECT dag_run_id, energy_trust, adjusted_mj_median FROM run ORDER BY dag_run_id")
     trust = "unverified" if version == "0001" else "failed"  # of the nearest word that the version has
     nights = [("failed", trust, 0.6), ("manual__1", "verified", 0.6), ("withdrawn", "verified", 0.6)]
-    assert kept == sorted([*nights, ("tried", "verified", 0.54)])
-    assert rows(roles, "SELECT DISTINCT arm, count(*) FROM round GROUP BY arm, run_id") == [("candidate", 7)]
-    assert rows(roles, "SELECT count(*) FROM validation") == [(44,)], "none of the kernel that it was held against"
+    assert kept == sorted([*nights, ("tried", "verified", 0.54), ("learner", "verified", 1069.0)])
+    compared = version >= "0007"  # else nothing is left of the kernel that it was held against
+    rounds = [("candidate", 3), ("candidate", 7), *([("comparison", 2)] if compared else [])]
+    assert sorted(rows(roles, "SELECT DISTINCT arm, count(*) FROM round GROUP BY arm, run_id")) == rounds
+    assert rows(roles, "SELECT count(*) FROM validation") == [(46 + (22 if compared else 0),)]
     assert rows(roles, "SELECT for_energy, reason FROM baseline") == [(True, "for the test")]
 
 
@@ -129,7 +131,7 @@ def test_runs_of_before_are_nights_and_what_was_tried_is_known_again(roles: Data
     assert rows(roles, "SELECT spec, origin, pinned_variant, adjusted_mj_median, blocks FROM candidate_runs") == [
         ("kernels/original.py", None, None, 0.54, 0)
     ]
-    assert rows(roles, "SELECT count(*) FROM nightly") == [(3,)]
+    assert rows(roles, "SELECT count(*) FROM nightly") == [(4,)]
     plain = "params - 'candidate' - 'kernel_changed'"  # as requests were before there was either
     for params in (plain, f'{plain} || \'{{"candidate": null, "kernel_changed": false}}\''):
         migrate.downgrade(roles.owner, "0006")
@@ -254,7 +256,7 @@ def test_an_upgrade_whose_connection_is_killed_leaves_the_old_version_whole(role
     assert (schema(roles), contents(roles)) == before
     migrate.upgrade(roles.owner)
     store(roles, energy_run("after"))
-    assert rows(roles, "SELECT count(*) FROM nightly") == [(4,)]
+    assert rows(roles, "SELECT count(*) FROM nightly") == [(5,)]
 
 
 @pytest.mark.parametrize("version", [*KILLED, "base"])
@@ -263,4 +265,4 @@ def test_a_downgrade_whose_connection_is_killed_leaves_the_newest_version_whole(
     (error,) = killed_in_the_middle(full, version, lambda: migrate.downgrade(full.owner, version))
     assert isinstance(error, DBAPIError)
     assert (schema(full), contents(full)) == before
-    assert rows(full, "SELECT count(*) FROM nightly") == [(3,)]
+    assert rows(full, "SELECT count(*) FROM nightly") == [(4,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from regression.results.outcome import settle_verdict
 from regression.results.roles import READER_SETTINGS, ensure_roles
 from tests.integration.regression.databases import PASSWORDS, Database
 from tests.integration.regression.example_comparisons import DAG, DIFFERING, candidate_run, comparison
+from tests.integration.regression.example_learner import SETTINGS, memory, qualification
 from tests.integration.regression.example_records import run_record, sha256_of
 
 WRITER = {
@@ -30,7 +32,15 @@ WRITER = {
     **dict.fromkeys(("validation", "round", "round_energy", "round_trace"), "SELECT INSERT DELETE"),
     **dict.fromkeys(("run_energy", "telemetry", "telemetry_trace", "telemetry_gate"), "SELECT INSERT DELETE"),
     **dict.fromkeys(("comparison", "comparison_block", "comparison_difference"), "SELECT INSERT DELETE"),
+    **dict.fromkeys(("run_setting", "qualification", "qualification_case"), "SELECT INSERT DELETE"),
+    **dict.fromkeys(("task_memory", "memory_storage", "memory_tensor"), "SELECT INSERT DELETE"),
 }
+PARTS = (
+    *("validation", "round", "round_energy", "run_energy", "telemetry", "telemetry_gate"),
+    *("comparison", "comparison_block", "comparison_difference"),
+    *("run_setting", "qualification", "qualification_case", "task_memory", "memory_storage", "memory_tensor"),
+)
+"""Tables of what belongs to a run, without the traces, which may be deleted."""
 ORDER = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCA", "REFERE", "TRIGGE")
 PRIVILEGES = """
     SELECT c.relname, string_agg(DISTINCT privilege || CASE WHEN whole THEN '' ELSE '(' || columns || ')' END, ' ')
@@ -213,9 +223,11 @@ def test_the_writer_neither_changes_the_schema_nor_deletes_what_is_kept_for_ever
 
 
 def test_a_judged_run_is_history_for_the_writer(database: Database) -> None:
-    parts = ("validation", "round", "round_energy", "run_energy", "telemetry", "telemetry_gate")
-    parts += ("comparison", "comparison_block", "comparison_difference")
-    record = candidate_run(compared=comparison(differing=list(DIFFERING), differing_total=1))
+    parts = PARTS
+    compared = comparison(differing=list(DIFFERING), differing_total=1)
+    record = candidate_run(compared=compared, qualification=qualification(), memory=memory())
+    assert record.provision
+    record = replace(record, provision=replace(record.provision, settings=list(SETTINGS)))
     load_run(database.writer, record, sha256_of(record))
     before = everything(database)
     with database.writer.begin() as connection:
@@ -247,8 +259,7 @@ def test_a_run_that_the_infrastructure_failed_may_be_replaced(database: Database
 
 def everything(database: Database) -> dict[str, list[Any]]:
     """Every row of a run, by table."""
-    names = ("run", "validation", "round", "round_energy", "run_energy", "telemetry", "telemetry_gate")
-    names += ("comparison", "comparison_block", "comparison_difference")
+    names = ("run", *PARTS)
     with database.admin.connect() as connection:
         return {
             name: connection.execute(text(f"SELECT {name}::text FROM {name} ORDER BY 1")).scalars().all()
