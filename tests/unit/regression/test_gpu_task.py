@@ -287,6 +287,26 @@ def test_the_program_sees_neither_airflow_nor_secrets(folder: Path) -> None:
     }
 
 
+def test_the_environment_that_was_asked_for_is_the_programs_and_what_is_empty_is_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIVEN", "by the machine")
+    found = "open('found', 'w').write(repr([os.environ.get(name) for name in ('GIVEN', 'OTHER')])); record('ok')"
+    for env, expected in (({"GIVEN": "", "OTHER": "x"}, ["by the machine", "x"]), ({"GIVEN": "y"}, ["y", None])):
+        run(operator(folder, found, env=env))
+        assert (folder / "found").read_text() == repr(expected)
+
+
+def test_a_workload_may_have_an_interpreter_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NIGHTLY_GPU_PYTHON", "/nowhere/python")
+    with pytest.raises(AirflowException, match="infrastructure_failure"):
+        run(operator(folder, "record('ok')", workload="learner"))
+    monkeypatch.setenv("NIGHTLY_GPU_PYTHON_LEARNER", sys.executable)
+    assert run(operator(folder, "record('ok')", workload="learner"))["outcome"] == "ok"
+    with pytest.raises(AirflowException, match="infrastructure_failure"):
+        run(operator(folder, "record('ok')", workload="qda"))
+
+
 def test_an_unknown_program_is_refused_when_the_dag_is_read() -> None:
     with pytest.raises(ValueError, match="program: expected one of provision"):
         GpuTaskOperator(task_id="t", program="dance", record="x")
