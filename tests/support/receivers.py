@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
@@ -16,12 +17,15 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+_HELD: list[socket.socket] = []
+
 
 def free_port() -> int:
-    """A port on which nobody listens."""
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port on which nobody listens, nor will: it stays taken, or a test beside this one might be given it."""
+    found = socket.socket()
+    found.bind(("127.0.0.1", 0))
+    _HELD.append(found)
+    return int(found.getsockname()[1])
 
 
 @dataclass
@@ -155,6 +159,15 @@ class Post:
         return str(part.get_content())
 
 
+class _OnAnyPort(Controller):
+    """Listens on a port that is found by listening there: one that was only looked for could be another's by then."""
+
+    def _create_server(self) -> Awaitable[asyncio.AbstractServer]:
+        listening = socket.create_server((self.hostname, 0))
+        self.port = listening.getsockname()[1]
+        return self.loop.create_server(self._factory_invoker, sock=listening)
+
+
 @contextmanager
 def mail_receiver(login: tuple[str, str] | None = None) -> Iterator[Post]:
     """A server on a free port, without TLS; with ``login`` it takes mail after that only."""
@@ -162,9 +175,9 @@ def mail_receiver(login: tuple[str, str] | None = None) -> Iterator[Post]:
     words: dict[str, Any] = {"auth_require_tls": False}
     if login:
         words |= {"authenticator": post.authenticate, "auth_required": True}
-    post.port = free_port()
-    controller = Controller(post, hostname="127.0.0.1", port=post.port, **words)
+    controller = _OnAnyPort(post, hostname="127.0.0.1", **words)
     controller.start()
+    post.port = controller.port
     try:
         yield post
     finally:

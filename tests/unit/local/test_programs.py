@@ -94,20 +94,22 @@ def test_a_program_without_a_record_is_told_in_one_line(
 def test_an_interruption_ends_the_program_and_waits_for_what_it_ends(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = tmp_path / "ended"
-    interpreter(tmp_path, monkeypatch, f"trap 'sleep 0.3; touch {ended}; exit 5' TERM; sleep 60 >/dev/null 2>&1 & wait")
+    ended, listens = tmp_path / "ended", tmp_path / "listens"
+    trap = f"trap 'sleep 0.3; touch {ended}; exit 5' TERM; touch {listens}"
+    interpreter(tmp_path, monkeypatch, f"{trap}; sleep 60 >/dev/null 2>&1 & wait")
     with pytest.raises(KeyboardInterrupt), started(home, "compare", []) as program:
-        time.sleep(0.3)
+        assert _soon(listens.exists)
         raise KeyboardInterrupt
     assert ended.exists()
     assert program._process.returncode == 5
 
 
 def test_a_program_that_does_not_listen_is_killed(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interpreter(tmp_path, monkeypatch, "trap '' TERM; while :; do sleep 0.1; done")
+    deaf = tmp_path / "deaf"
+    interpreter(tmp_path, monkeypatch, f"trap '' TERM; touch {deaf}; while :; do sleep 0.1; done")
     monkeypatch.setattr(programs, "GRACE_S", 0.5)
     with pytest.raises(KeyboardInterrupt), started(home, "compare", []) as program:
-        time.sleep(0.3)
+        assert _soon(deaf.exists)
         raise KeyboardInterrupt
     assert program._process.returncode == -signal.SIGKILL
 

@@ -17,7 +17,8 @@ def record(outcome, reason=None):
 def grandchild():
     deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", deaf])
-    Path("pids").write_text(f"{os.getpid()} {child.pid}")
+    Path("pids.new").write_text(f"{os.getpid()} {child.pid}")
+    Path("pids.new").rename("pids")
 def deserter():
     '''A grandchild whose parent is gone, with a child of its own, all in sessions of their own and deaf.'''
     deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
@@ -40,7 +41,7 @@ def write_program(root: Path, body: str) -> Path:
     return root
 
 
-def wait_for(path: Path, timeout_s: float = 10) -> str:
+def wait_for(path: Path, timeout_s: float = 60) -> str:
     """Content of a file that a program will write."""
     deadline = time.monotonic() + timeout_s
     while not (path.exists() and path.read_text()):
@@ -58,7 +59,7 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def assert_all_end(pids: str, timeout_s: float = 5) -> None:
+def assert_all_end(pids: str, timeout_s: float = 30) -> None:
     """All of them end soon."""
     deadline = time.monotonic() + timeout_s
     while left := [pid for pid in map(int, pids.split()) if alive(pid)]:

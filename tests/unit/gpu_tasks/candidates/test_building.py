@@ -41,12 +41,19 @@ def built(sources: Path, text: str) -> str:
 
 def is_running(marker: str) -> bool:
     """Whether a process has ``marker`` among its arguments; one that is killed may take a moment to go."""
-    for _ in range(50):
-        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-        if not any(marker.encode() in line for line in lines):
+    for _ in range(300):
+        if not any(marker.encode() in arguments_of(process) for process in Path("/proc").glob("[0-9]*")):
             return False
         time.sleep(0.1)
     return True
+
+
+def arguments_of(process: Path) -> bytes:
+    """None of one that is gone: it may go between being listed and being read."""
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_good_sources(sources: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -31,8 +32,11 @@ def test_the_results_are_those_of_one_process(items: list[int], last: int, proce
 
 
 def test_the_work_is_shared() -> None:
+    all_three = multiprocessing.get_context("fork").Barrier(3)
+
     def work(item: int) -> int:
-        time.sleep(0.02)
+        if item < 3:
+            all_three.wait(60)  # whoever is slow to begin is waited for, else the others might do it all
         return os.getpid()
 
     workers = set(in_parallel(work, range(20), enough=never, processes=3))
