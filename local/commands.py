@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gpu_tasks.records import Outcome
@@ -36,6 +37,7 @@ from local.watch_commands import (
 )
 from local.workloads import asked_for, ensure_payloads, scheduled
 from regression.nights.schedule import planned_now, stopped_now
+from regression.nights.turn import LOCKS, Waiting, in_turn
 
 __all__ = [
     "command_alerts",
@@ -131,11 +133,20 @@ def command_status(home: Home, arguments: argparse.Namespace) -> int:
     print(f"{state.phase} since {state.started_at} (home {home.folder}, pid {state.pid})")
     print(f"PostgreSQL: {'ready' if state.postgres_ready else 'not ready'}, port {state.postgres_port or 'of --dsn'}")
     print(f"Airflow:    {f'http://127.0.0.1:{state.api_port}' if state.airflow_ready else 'not running'}")
+    print("\n".join(_turn(in_turn(home.runs / LOCKS))))
     if state.postgres_ready:
         with hold(home, arguments.dsn, need_airflow=False) as held:
             print("\n".join(nights_in_short(home, held.databases().reader)))
             return query.run(held.databases().reader, LATEST_NIGHTS, "table")
     return Outcome.OK.exit_code
+
+
+def _turn(waiting: Sequence[Waiting]) -> list[str]:
+    """Which run uses the GPU, and which ones wait for it."""
+    if not waiting:
+        return ["GPU:        free"]
+    named = [f"{run.dag_run_id} of {run.dag_id} (asked for it at {run.since})" for run in waiting]
+    return [f"GPU:        {named[0]}", *(f"  then      {name}" for name in named[1:])]
 
 
 def command_logs(home: Home, arguments: argparse.Namespace) -> int:

@@ -27,13 +27,12 @@ from regression.nights.fallback import empty_run, unread_request
 from regression.nights.folder import Night
 from regression.nights.params import build_request
 from regression.nights.schema import COMPARISON, Schema
-from regression.nights.turn import Waiting, leave_turn, take_turn
+from regression.nights.turn import LOCKS, Waiting, leave_turn, take_turn
 from regression.operators.connection import results_engine
 from regression.operators.failures import failure
 
 log = logging.getLogger(__name__)
 TRIGGERS = {"scheduled": "scheduled", "backfill": "backfill"}
-LOCKS = "locks"  # in the folder of the runs, beside those of the devices
 WITH_ENERGY = ("auto", "cuda", "simulated")  # what may have a sensor to be held against a band
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from gpu_tasks.records import BadInput, read_record, utc_now, write_record
 
 log = logging.getLogger(__name__)
+LOCKS = "locks"  # the queue's folder, in that of the runs, beside the locks of the devices
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def leave_turn(folder: Path, dag_id: str, dag_run_id: str) -> None:
 
 
 def in_turn(folder: Path) -> list[Waiting]:
-    """The queue as it is."""
+    """The queue as it is; a run that is over stands in it until the next one comes."""
     return _read(folder / "turn.json")
 
 
