@@ -139,7 +139,7 @@ def _provision(energy: Energy, now: str) -> ProvisionRecord:
 
 
 def _verify_payload(metadata: Metadata, now: str, archive_sha256: str | None) -> VerifyRecord:
-    """The inputs, a payload of their own: whoever looks up that set finds those that had the same arrays, byte for byte.
+    """The inputs, a payload of their own: records that had the same arrays, byte for byte, are of one payload.
 
     The archive that held them is known of one of the originals; without its hash no draw can be named.
     """

@@ -205,8 +205,13 @@ def _add_plot(programs: Programs[argparse.ArgumentParser]) -> None:
 
 
 def _add_baseline(programs: Programs[argparse.ArgumentParser]) -> None:
-    parser = tool(programs, "baseline", "baseline", "Write the run record that ships for the simulated device anew.")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the record")
+    parser = tool(programs, "baseline", "baseline", "Write the run record that ships for a device without a GPU anew.")
+    parser.add_argument(
+        "--device", choices=("simulated", "reference"), default="simulated", help="which one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="where to write it, compressed if it ends in .gz"
+    )
     add_common(parser)
 
 

@@ -16,11 +16,13 @@ from regression.results import spool, tables
 from regression.results.decisions import Decision, check_words, keep_decisions, pairs, read_decisions, store_decision
 from regression.results.decisions import files as decision_files
 from regression.results.loading import LoadResult, load_run, parse_run_record, read_run_record
+from regression.results.times import WITH_GPU_TIME
 
 ACCEPTABLE = {"ok", "regression"}  # a changed kernel may be accepted with its differences, a broken run never
 KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
 FIRST_BASELINE_BY = "kernel-nightly"
 FIRST_BASELINE_REASON = "record shipped with the repository: reference for predictions and time"
+FOR_PREDICTIONS_ONLY = "record shipped with the repository: reference for predictions"
 FOR_ENERGY_TOO = " and, its sensor being verified, energy"
 WITHDRAWN_ENERGY = "power_telemetry_withdrawn"  # code of a record's reason not to trust its energy
 CLOCK: ColumnElement[datetime] = func.clock_timestamp()
@@ -146,11 +148,19 @@ def ensure_first_baseline(engine: Engine, path: Path, records: Path | None = Non
         accepted = tables.baseline.c.run_id == run_id
         of_a_user = and_(_current(run), tables.baseline.c.accepted_by != FIRST_BASELINE_BY)
         if not connection.execute(select(tables.baseline.c.baseline_id).where(or_(accepted, of_a_user))).first():
-            reason = FIRST_BASELINE_REASON + (FOR_ENERGY_TOO if run.energy_trust == "verified" else "")
-            purposes = {"for_agreement": True, "for_time": True, "for_energy": None}
+            for_time = _has_gpu_time(record)
+            reason = FIRST_BASELINE_REASON if for_time else FOR_PREDICTIONS_ONLY
+            reason += FOR_ENERGY_TOO if run.energy_trust == "verified" else ""
+            purposes = {"for_agreement": True, "for_time": for_time, "for_energy": None}
             _accept(connection, run, {"accepted_by": FIRST_BASELINE_BY, "reason": reason, **purposes})
         _withdraw_shipped(connection, run, record)
     return run_id
+
+
+def _has_gpu_time(record: RunRecord) -> bool:
+    """Whether the times of a record are compared with any: those of a CPU never are."""
+    device = record.provision.device if record.provision else None
+    return device is not None and device.kind in WITH_GPU_TIME
 
 
 def _first_record(path: Path, records: Path | None) -> tuple[bytes, RunRecord]:

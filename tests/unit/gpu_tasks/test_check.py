@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,17 @@ import pytest
 
 from gpu_tasks.convert.own import check_run
 from gpu_tasks.programs.cli import main
-from gpu_tasks.records import BadInput, ReferenceLoad, RunRecord, read_record, record_files, record_name, write_record
+from gpu_tasks.records import (
+    BadInput,
+    IdleWindow,
+    ReferenceLoad,
+    RoundRecord,
+    RunRecord,
+    read_record,
+    record_files,
+    record_name,
+    write_record,
+)
 from gpu_tasks.sources import ROOT
 from tests.unit.gpu_tasks.energy.nights import simulated_night
 
@@ -20,6 +31,31 @@ BASELINES = record_files(ROOT / "gpu_tasks/baselines")
 @pytest.mark.parametrize("path", BASELINES, ids=record_name)
 def test_what_ships_follows_from_its_readings(path: Path) -> None:
     check_run(read_record(path, RunRecord), "shipped")
+
+
+@pytest.mark.parametrize("name", ["learner-measure-a100.json", "learner-simulated-a100-healthy.json.gz"])
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda trial: {"adjusted_mj": math.nextafter(trial.adjusted_mj, 0)}, "adjusted_mj"),
+        (lambda trial: {"gross_mj": math.nextafter(trial.gross_mj, 0)}, "gross_mj"),
+        (lambda trial: {"repeats": trial.repeats - 1}, "(wall_ms|repeats)"),
+        (lambda trial: {"idle_after": later_by_a_millijoule(trial.idle_after)}, "adjusted_mj"),
+    ],
+)
+def test_a_trial_follows_from_its_counters(
+    name: str, change: Callable[[RoundRecord], dict[str, object]], field: str
+) -> None:
+    """By one unit in the last place of a figure, one task, one millijoule of the counter."""
+    run = read_record(ROOT / "gpu_tasks/baselines" / name, RunRecord)
+    changed = first_round(**change(run.rounds[0]))(run)
+    with pytest.raises(BadInput, match=rf"run.json: \$\.rounds\[0\]\.{field}: expected"):
+        check_run(changed, "run.json")
+
+
+def later_by_a_millijoule(window: IdleWindow | None) -> IdleWindow:
+    assert window is not None
+    return dataclasses.replace(window, end=dataclasses.replace(window.end, energy_mj=window.end.energy_mj + 1))
 
 
 @pytest.mark.parametrize("inject", [None, "throttle", "faulty_sensor", "no_counter", "lost_gpu"])

@@ -77,6 +77,13 @@ def test_the_qda_record_becomes_the_committed_run_field_by_field(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["learner-measure", "learner-qualification"])
+def test_the_committed_runs_of_the_learner_are_what_their_originals_become(name: str, tmp_path: Path) -> None:
+    committed = read_record(QDA.with_name(f"{name}-a100.json"), RunRecord)
+    assert committed.request.dag_run_id == name
+    assert converted(committed.provenance["original"], tmp_path) == committed
+
+
+@pytest.mark.parametrize("name", ["learner-measure", "learner-qualification"])
 def test_a_learner_record_becomes_a_run_of_three_rounds_and_one_validation(name: str, tmp_path: Path) -> None:
     content = MADE[name]()
     run = converted(content, tmp_path)
