@@ -104,6 +104,23 @@ def test_a_run_that_was_not_qualified_is_none(folder: Path, tmp_path: Path) -> N
     assert found.reason.message == "did not run: qualification"
 
 
+def test_what_a_night_was_to_have_and_never_made_is_named(folder: Path, tmp_path: Path) -> None:
+    for path in folder.iterdir():
+        if path.name != "memory.json":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert summarised(tmp_path).outcome is Outcome.OK, "nobody asked for it"
+    asked = dataclasses.replace(REQUEST, parts=["qualification", "memory"])
+    found = run_record(asked, read_parts(asked, tmp_path))
+    assert (found.outcome, found.memory) == (Outcome.INFRASTRUCTURE_FAILURE, None)
+    assert found.reason is not None
+    assert (found.reason.code, found.reason.message) == ("parts_missing", "did not run: memory")
+    (tmp_path / "qualification.json").unlink()
+    missing = run_record(asked, read_parts(asked, tmp_path)).reason
+    assert missing is not None
+    assert missing.message == "did not run: qualification, memory"
+    assert run_record(asked, read_parts(asked, folder)).outcome is Outcome.OK
+
+
 def qualification(**changes: Any) -> Callable[[RunRecord], RunRecord]:
     return lambda run: dataclasses.replace(run, qualification=dataclasses.replace(run.qualification, **changes))  # type: ignore[type-var]
 
