@@ -54,8 +54,12 @@ class CpuDevice:
         if not self._captured:
             raise InfrastructureFailure("no_graph", "replay: expected a captured graph, found none")
         for _ in range(repeats):
-            self.eager()
+            self._replay_once()
         return ReplayTiming(device_ms_per_replay=None, reason=NO_EVENTS)
+
+    def _replay_once(self) -> None:
+        """What an eager run does, unless a device has replays of another kind."""
+        self.eager()
 
     def intermediates(self) -> dict[str, npt.NDArray[np.float32]] | None:
         """None: predictions are all that is compared."""

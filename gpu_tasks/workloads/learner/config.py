@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from gpu_tasks.records import BadInput, from_json, read_record_bytes
 
 MAX_DEPTH = 1000
 MAX_EPOCHS = 1000
+LARGEST = 3.4e38  # what a float32 holds: torch itself says no more than "overflow"
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def check_config(config: LearnerConfig, source: str = "config") -> None:
     """Raise ``BadInput`` (``bad_config``) naming the setting that no learner can be trained by."""
     rules: list[tuple[str, bool, str]] = [
         ("depth", 1 <= config.depth <= MAX_DEPTH, f"1 to {MAX_DEPTH}"),
-        ("alpha", math.isfinite(config.alpha) and config.alpha != 0, "a finite number other than 0"),
+        ("alpha", 0 < abs(config.alpha) <= LARGEST, f"a number other than 0, up to {LARGEST:g} in size"),
         ("seed", 0 <= config.seed < 2**63, "0 to 2**63 - 1"),
         ("epochs", 1 <= config.epochs <= MAX_EPOCHS, f"1 to {MAX_EPOCHS}"),
-        ("learning_rate", math.isfinite(config.learning_rate) and config.learning_rate > 0, "more than 0"),
+        ("learning_rate", 0 < config.learning_rate <= LARGEST, f"more than 0, up to {LARGEST:g}"),
         ("batch_size", config.batch_size >= 1, "1 or more"),
         ("momentum", 0 <= config.momentum < 1, "0 up to, not including, 1"),
-        ("weight_decay", math.isfinite(config.weight_decay) and config.weight_decay >= 0, "0 or more"),
+        ("weight_decay", 0 <= config.weight_decay <= LARGEST, f"0 up to {LARGEST:g}"),
     ]
     for name, holds, expected in rules:
         if not holds:

@@ -104,6 +104,9 @@ class ReferenceLearner(LearnerSteps, CpuDevice):
         self._loaded("capture")
         super().capture()
 
+    def _replay_once(self) -> None:
+        self._loaded("replay").run()
+
     def predictions(self) -> npt.NDArray[np.int32]:
         """Copy of the classes of the latest run, (m,) int32; -1 where nothing was written."""
         return self._loaded("predictions").classes().astype(np.int32)

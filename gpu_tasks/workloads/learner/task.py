@@ -157,6 +157,18 @@ class LearnerTask:
         predictions: Labels = self.predictions.cpu().numpy().copy()
         return predictions
 
+    def check_finite(self) -> None:
+        """Raise ``BadInput`` (``diverged``) naming the first query without an answer: its highest score is none.
+
+        For whoever has nothing to hold the classes against: of a training that went to infinity they are all 0.
+        """
+        lost = torch.nonzero(~torch.isfinite(self.scores).all(dim=1))
+        if len(lost):
+            first = int(lost[0])
+            found = self.scores[first].tolist()
+            expected = f"scores: query {first}: expected finite numbers of a training that came to an end"
+            raise BadInput("diverged", f"{expected}, found {found[0]:g} of class 0 ({len(lost)} such queries)")
+
     def reset(self) -> None:
         """Initial parameters, no momentum, no gradients; pixels to ``4 * pixel - 0.5`` with one zero column more."""
         with torch.no_grad():

@@ -86,11 +86,12 @@ class Learner:
 
 
 def _reference(x: Float32Array, labels: Labels, q: Float32Array) -> LearnerTask:
-    """The float64 task, run once on the CPU."""
+    """The float64 task, run once on the CPU; raises ``BadInput`` (``diverged``) where it has no answer."""
     require_torch()
     from gpu_tasks.workloads.learner.task import LearnerTask
 
     set_repeatable()
     task = LearnerTask(RECORDED, Inputs(x, labels, q), frozen.initial_parameters(), dtype="float64")
     task.run()
+    task.check_finite()
     return task
