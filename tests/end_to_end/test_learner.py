@@ -18,12 +18,13 @@ pytest.importorskip("torch")
 
 
 @pytest.fixture
-def with_torch(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def with_torch(installation: Installation) -> Installation:
     """The environments that are made already, and as the learner's this one, which has all that it has.
 
     Making one would be a download of torch.
     """
-    folder = tmp_path_factory.mktemp("environments")
+    folder = installation.home / "environments"  # where PostgreSQL's user comes, too
+    folder.mkdir()
     for name in ("scheduler", "cpu"):
         made = ENVIRONMENTS[name].folder(Home(installation.home).environments)
         (folder / made.name).symlink_to(made)

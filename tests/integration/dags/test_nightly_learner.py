@@ -61,20 +61,23 @@ def test_the_first_night_builds_the_set_and_has_every_part(
         assert tuple(night.one()) == ("learner", ran.verdict["verdict"])
 
 
-@pytest.mark.parametrize(("program", "failed"), [("qualify", "qualify"), ("memory", "account_memory")])
-def test_a_part_that_fails_leaves_the_rest_of_the_night_whole(
-    run_night: Night, tmp_path: Path, payloads: Path, program: str, failed: str
-) -> None:
-    ran = run_night(f"fail:{program}", environment={"NIGHTLY_PAYLOADS": str(payloads)}, **SMALL)
+def test_parts_that_fail_leave_the_rest_of_the_night_whole(run_night: Night, tmp_path: Path, payloads: Path) -> None:
+    ran = run_night("fail:qualify,memory", environment={"NIGHTLY_PAYLOADS": str(payloads)}, **SMALL)
     assert ran.state == "failed"
-    assert (ran.tasks[failed], ran.tasks["validate"], ran.tasks["measure"]) == (FAILED, SUCCESS, SUCCESS)
-    assert (ran.tasks["summarise"], ran.tasks["load"], ran.tasks["agreement"]) == (SUCCESS, SUCCESS, SUCCESS)
+    assert (ran.tasks["qualify"], ran.tasks["account_memory"]) == (FAILED, FAILED)
+    assert (ran.tasks["validate"], ran.tasks["measure"], ran.tasks["agreement"]) == (SUCCESS, SUCCESS, SUCCESS)
+    assert (ran.tasks["summarise"], ran.tasks["load"], ran.tasks["release"]) == (SUCCESS, SUCCESS, SUCCESS)
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("infrastructure_failure", 5)
     (path,) = (tmp_path / "records").glob("*.json")
     record = read_record(path, RunRecord)
     assert record.reason is not None
-    assert f": {program} ended with exit status 5" in record.reason.message
+    assert "qualification: qualify ended with exit status 5" in record.reason.message
+    assert record.memory is not None
+    assert record.memory.reason is not None
+    assert "memory ended with exit status 5" in record.memory.reason.message
     assert (len(record.validations), len(record.rounds)) == (1, 1)
+    told = {name: ran.verdict["checks"][name]["verdict"] for name in ("qualification", "memory")}
+    assert not {"ok", "inconclusive"} & set(told.values()), told
 
 
 def test_a_flipped_byte_of_the_built_set_stops_the_night(run_night: Night, tmp_path: Path, payloads: Path) -> None:
