@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from gpu_tasks.records import BadInput, one_line
+from gpu_tasks.records import DEVICE_KINDS, BadInput, TaskError, one_line
 from gpu_tasks.workloads.base import Workload
 from gpu_tasks.workloads.declaration import Declaration
 
@@ -32,11 +32,18 @@ def declared(name: str) -> Declaration:
     where = f"gpu_tasks/workloads/{name}/{MODULE}.py"
     try:
         found = getattr(import_module(f"gpu_tasks.workloads.{name}.{MODULE}"), "DECLARATION", None)
-    except ImportError as error:
-        raise BadInput("bad_declaration", f"{where}: expected to import it, found {one_line(str(error))}") from error
+    except TaskError:
+        raise
+    except Exception as error:
+        what = one_line(f"{type(error).__name__}: {error}")
+        raise BadInput("bad_declaration", f"{where}: expected to import it, found {what}") from error
     if not isinstance(found, Declaration) or found.name != name:
         what = repr(found.name) if isinstance(found, Declaration) else type(found).__name__
         raise BadInput("bad_declaration", f"{where}: DECLARATION: expected the Declaration of {name!r}, found {what}")
+    strange = sorted(found.devices.keys() - set(DEVICE_KINDS))
+    if strange:
+        expected = ", ".join(DEVICE_KINDS)
+        raise BadInput("bad_declaration", f"{where}: devices: expected some of {expected}, found {strange[0]!r}")
     if found.without_gpu not in found.devices or not found.ptx_kinds <= found.devices.keys():
         asked = ", ".join(sorted({found.without_gpu, *found.ptx_kinds}))
         known = ", ".join(sorted(found.devices)) or "none"
