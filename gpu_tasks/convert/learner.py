@@ -5,6 +5,7 @@ The whole original goes along under ``provenance.original``, so that no figure o
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from typing import Any
@@ -13,6 +14,7 @@ from gpu_tasks.convert.checking import check, times_in_order
 from gpu_tasks.convert.known import LEARNER_DRAW_0, NO_GATES, name_of, record_time
 from gpu_tasks.convert.learner_checks import counter_reading, measurement_facts, qualification_facts, trial_figures
 from gpu_tasks.convert.learner_form import Energy, MeasurementRecord, Metadata, QualificationRecord, Trial
+from gpu_tasks.convert.learner_parts import measured_memory, qualification, qualified_memory, settings_of, states
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.records import (
     FORMAT,
@@ -21,6 +23,7 @@ from gpu_tasks.records import (
     EnvironmentFingerprint,
     IdleWindow,
     KernelIdentity,
+    MemoryRecord,
     Outcome,
     PayloadIdentity,
     ProvisionRecord,
@@ -33,6 +36,7 @@ from gpu_tasks.records import (
     from_json,
     run_id_for,
 )
+from gpu_tasks.records import QualificationRecord as OwnQualificationRecord
 
 WORKLOAD, PROTOCOL, PAYLOAD = "learner", "trial", "learner-record"
 NOT_RECORDED = "not recorded"
@@ -52,7 +56,13 @@ def convert_measurement(content: dict[str, Any], source: str) -> RunRecord:
     times_in_order(source, times)
     check(source, measurement_facts(record))
     name = name_of("learner-measure", result.energy.hardware.uuid, result.completed_at_utc, content)
-    return _run(result.energy, name, result.completed_at_utc, result.input_archive_sha256, content)
+    run = _run(result.energy, name, result.completed_at_utc, result.input_archive_sha256, content)
+    provision = dataclasses.replace(_provision(result.energy, run.created_at), settings=settings_of(result))
+    return _with_parts(
+        dataclasses.replace(run, provision=provision),
+        qualification(result.metadata, result.energy.hardware.uuid, WORKLOAD, run.created_at),
+        measured_memory(result, WORKLOAD, PAYLOAD, run.created_at),
+    )
 
 
 def convert_qualification(content: dict[str, Any], source: str) -> RunRecord:
@@ -61,7 +71,19 @@ def convert_qualification(content: dict[str, Any], source: str) -> RunRecord:
     times_in_order(source, [("$.completed_at_utc", record.completed_at_utc)])
     check(source, qualification_facts(record))
     name = name_of("learner-qualification", record.energy.hardware.uuid, record.completed_at_utc, content)
-    return _run(record.energy, name, record.completed_at_utc, None, content)
+    run = _run(record.energy, name, record.completed_at_utc, None, content)
+    return _with_parts(
+        run,
+        qualification(record.metadata, record.energy.hardware.uuid, WORKLOAD, run.created_at, record.cuda_validation),
+        qualified_memory(record.memory, record.energy, WORKLOAD, PAYLOAD, run.created_at),
+    )
+
+
+def _with_parts(run: RunRecord, qualified: OwnQualificationRecord, memory: MemoryRecord) -> RunRecord:
+    """The run with what else was checked, and as good as that."""
+    reason = next((part.reason for part in (qualified, memory) if part.outcome is not Outcome.OK), None)
+    outcome = Outcome.worst([run.outcome, qualified.outcome, memory.outcome])
+    return dataclasses.replace(run, outcome=outcome, reason=reason, qualification=qualified, memory=memory)
 
 
 def _run(
@@ -69,7 +91,7 @@ def _run(
 ) -> RunRecord:
     now = record_time(completed_at)
     validations = [_validation(energy, now, archive_sha256)]
-    rounds = [_round(trial, energy.hardware.uuid, now) for trial in energy.trials]
+    rounds = [_round(trial, energy, now) for trial in energy.trials]
     return RunRecord(
         kind="run",
         format=FORMAT,
@@ -187,10 +209,12 @@ def _validation(energy: Energy, now: str, archive_sha256: str | None) -> Validat
         captured_graph_reused_across_changed_inputs=None,
         intermediate_floats_equal_reference_bitwise=None,
         duration_s=None,
+        state_hashes=states(energy.before_metadata),
+        replay_states_equal=[energy.repeat_state_hashes_equal],
     )
 
 
-def _round(trial: Trial, device_uuid: str, now: str) -> RoundRecord:
+def _round(trial: Trial, energy: Energy, now: str) -> RoundRecord:
     figures = trial_figures(trial)
     before, after = trial.idle_before, trial.idle_after
     return RoundRecord(
@@ -200,7 +224,7 @@ def _round(trial: Trial, device_uuid: str, now: str) -> RoundRecord:
         reason=None,
         workload=WORKLOAD,
         payload=PAYLOAD,
-        device_uuid=device_uuid,
+        device_uuid=energy.hardware.uuid,
         round=trial.trial,
         arm="candidate",
         protocol=PROTOCOL,
@@ -214,4 +238,5 @@ def _round(trial: Trial, device_uuid: str, now: str) -> RoundRecord:
         idle_after=IdleWindow(counter_reading(after.start), counter_reading(after.end), after.average_power_w),
         cuda_ms_reason=None,
         energy_reason=None,
+        calibration_ms=energy.calibration_ms,
     )

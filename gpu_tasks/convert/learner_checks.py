@@ -16,6 +16,7 @@ from gpu_tasks.convert.learner_form import (
     ActiveWindow,
     Config,
     CpuCheck,
+    CudaCase,
     CudaValidation,
     Energy,
     MeasurementRecord,
@@ -29,6 +30,7 @@ from gpu_tasks.energy.figures import RoundFigures, round_figures
 from gpu_tasks.records import CounterReading, IdleWindow, WindowEdge
 
 CORE, CLASSES = 82, 10  # width of the core state, and of the head
+HEAD_TENSORS = 2  # weight and bias
 BRANCHES = 2  # of a block, each a matrix of half the width squared
 CHECK_BATCH = 3  # examples in a check of the gradients
 TRIAL_MS, MOST_REPEATS = 5000, 1000  # a trial is as many tasks as fill this time, up to a limit
@@ -77,6 +79,14 @@ def qualification_facts(record: QualificationRecord) -> Iterator[Fact]:
     yield Fact("$.cuda_validation.device", record.energy.hardware.gpu, record.cuda_validation.device)
     peak, after = record.memory.prepare_and_invoke_peak_allocated_bytes, record.memory.allocated_after_invoke_bytes
     yield rule("$.memory.prepare_and_invoke_peak_allocated_bytes", peak >= after, f"{after} or more", peak)
+
+
+def training_checks(case: CudaCase) -> int:
+    """Comparisons of a case: gradient, update and momentum of every tensor at each step, its two states after a reset,
+    and six of the whole task. The originals recorded their sum over the cases alone.
+    """
+    tensors, steps = case.depth * BRANCHES + HEAD_TENSORS, case.epochs * len(case.batch_sizes)
+    return tensors * (3 * steps + 2) + 6
 
 
 def trial_figures(trial: Trial) -> RoundFigures:
@@ -134,6 +144,7 @@ def _cpu_check(where: str, check: CpuCheck) -> Iterator[Fact]:
 
 def _cuda_validation(where: str, validation: CudaValidation) -> Iterator[Fact]:
     yield Fact(f"{where}.passed", all(case.passed for case in validation.cases), validation.passed)
+    yield Fact(f"{where}.checks", sum(map(training_checks, validation.cases)), validation.checks)
     for index, case in enumerate(validation.cases):
         here = f"{where}.cases[{index}]"
         yield Fact(f"{here}.config.depth", case.depth, case.config.depth)

@@ -35,9 +35,11 @@ def recomputed_memory(record: MemoryRecord, where: str) -> Iterator[Difference]:
         )
         peak = memory.prepare_and_invoke_peak_allocated_bytes
         for name in ("allocated_after_prepare_bytes", "allocated_after_invoke_bytes"):
-            yield f"{where}.memory.{name}: 0 to {peak}", True, 0 <= getattr(memory, name) <= peak
+            found = getattr(memory, name)
+            yield f"{where}.memory.{name}: 0 to {peak}", True, found is None or 0 <= found <= peak
         reserved = memory.prepare_and_invoke_peak_reserved_bytes
-        yield f"{where}.memory.prepare_and_invoke_peak_reserved_bytes: {peak} or more", True, reserved >= peak
+        fine = reserved is None or reserved >= peak
+        yield f"{where}.memory.prepare_and_invoke_peak_reserved_bytes: {peak} or more", True, fine
     if memory is not None and inventory is not None:
         allocated = memory.allocated_after_invoke_bytes
         yield f"{where}.inventory.allocator_allocated_bytes", allocated, inventory.allocator_allocated_bytes

@@ -51,16 +51,17 @@ class Inventory:
 class DeviceMemory:
     """What torch's allocator of a GPU had, in bytes, around making a task and running it once.
 
-    Only tensors: a driver's context is not in it. The peaks are of both, making and running.
+    Only tensors: a driver's context is not in it. The peaks are of both, making and running. What an original record
+    does not have is null; the programs write all of it.
     """
 
     allocated_before_prepare_bytes: int
-    reserved_before_prepare_bytes: int
-    allocated_after_prepare_bytes: int
+    reserved_before_prepare_bytes: int | None
+    allocated_after_prepare_bytes: int | None
     prepare_and_invoke_peak_allocated_bytes: int
     allocated_after_invoke_bytes: int
     reserved_after_invoke_bytes: int
-    prepare_and_invoke_peak_reserved_bytes: int
+    prepare_and_invoke_peak_reserved_bytes: int | None
     added_peak_over_entry_allocated_bytes: int
 
 

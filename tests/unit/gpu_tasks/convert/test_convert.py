@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from gpu_tasks.convert import known
 from gpu_tasks.convert.forms import FORMS, convert_file
+from gpu_tasks.convert.own import check_run
 from gpu_tasks.records import BadInput, RunRecord, read_record, run_id_for, to_json
 from tests.support.original_records import HARDWARE, MADE, QDA, learner_measurement, learner_qualification, qda_record
 from tests.unit.gpu_tasks.running import complaint, program
@@ -120,6 +122,79 @@ def test_the_inputs_of_the_learner_records_are_a_payload_of_their_own(tmp_path: 
     changed = converted(json.loads(text), tmp_path).verify_payload
     assert changed is not None and changed.payload is not None
     assert changed.payload.manifest_sha256 != one.payload.manifest_sha256
+
+
+def test_every_figure_of_a_measurements_memory_and_core_checks_is_in_the_run(tmp_path: Path) -> None:
+    content = learner_measurement()
+    result = content["result"]
+    run = converted(content, tmp_path)
+    assert run.memory is not None and run.memory.memory is not None and run.qualification is not None
+    assert vars(run.memory.memory) == {k: v for k, v in result["memory"].items() if k != "scope"}
+    prose = ("scope", "is_per_kernel_working_set", "cache_residency_established")
+    inventory = {k: v for k, v in result["buffer_inventory"].items() if k not in prose}
+    assert run.memory.inventory is not None and dataclasses.asdict(run.memory.inventory) == inventory
+    assert (run.memory.cache_bytes, run.memory.invocations) == (41943040, result["metadata"]["run_count"])
+    assert run.memory.predictions_sha256 == result["predictions_file_sha256"]
+    (validation,) = run.validations
+    hashes = run.memory.state_hashes
+    assert hashes is not None and validation.state_hashes == hashes and set(run.memory.hashes_matched) == set(hashes)
+    assert hashes["final_velocity_sha256.head.bias"] == result["metadata"]["final_velocity_sha256"]["head.bias"]
+    assert hashes["epoch_permutation_sha256.1"] == result["metadata"]["epoch_permutation_sha256"][1]
+    assert len(hashes) == 26 and validation.replay_states_equal == [True]
+    assert [case.figures for case in run.qualification.cases] == result["metadata"]["validation"]["checks"]
+    assert (run.qualification.computed_on, run.qualification.captured, run.qualification.checks) == ("cpu", False, 4)
+    assert {measured.calibration_ms for measured in run.rounds} == {result["energy"]["calibration_ms"]}
+    assert run.provision is not None
+    assert [vars(setting) for setting in run.provision.settings] == [
+        {"name": "CUBLAS_WORKSPACE_CONFIG", "value": ":16:8", "origin": "environment"}
+    ]
+    result["environment_was_set_externally"] = False
+    by_program = converted(content, tmp_path).provision
+    assert by_program is not None and by_program.settings[0].origin == "program"
+
+
+def test_every_figure_of_a_qualification_is_in_the_run(tmp_path: Path) -> None:
+    content = learner_qualification()
+    run = converted(content, tmp_path)
+    qualified, memory = run.qualification, run.memory
+    assert qualified is not None and memory is not None and memory.memory is not None and run.provision is not None
+    of = content["cuda_validation"]
+    assert [case.figures for case in qualified.cases[4:]] == of["cases"]
+    assert [case.figures for case in qualified.cases[:4]] == content["metadata"]["validation"]["checks"]
+    assert sum(case.checks for case in qualified.cases[4:]) == of["checks"] == 212
+    assert (qualified.maximum_abs_error, qualified.tolerance) == (of["maximum_abs_error"], of["tolerance"])
+    assert (qualified.computed_on, qualified.captured, qualified.outcome.value) == (of["device"], True, "ok")
+    found = {name: value for name, value in vars(memory.memory).items() if value is not None}
+    expected = {name: value for name, value in content["memory"].items() if name != "scope"}
+    assert found == expected | {"added_peak_over_entry_allocated_bytes": 82509824}
+    assert (memory.inventory, memory.predictions_sha256, run.provision.settings) == (None, None, [])
+    assert memory.invocations == content["energy"]["after_metadata"]["run_count"]
+
+
+@pytest.mark.parametrize(
+    ("where", "case"),
+    [
+        (("cuda_validation", "cases", 1), "training, depth 2"),
+        (("metadata", "validation", "checks", 0), "core float64, depth 1"),
+    ],
+)
+def test_a_qualification_that_failed_is_a_regression(where: Where, case: str, tmp_path: Path) -> None:
+    content = learner_qualification()
+    metadatas = [content["metadata"], content["energy"]["before_metadata"], content["energy"]["after_metadata"]]
+    places = [content["cuda_validation"]] if where[0] == "cuda_validation" else [m["validation"] for m in metadatas]
+    for place in places:
+        place["passed"] = False
+        place[str(where[-2])] = copy.deepcopy(place[str(where[-2])])
+        place[str(where[-2])][where[-1]]["passed"] = False
+    run = converted(content, tmp_path)
+    assert run.qualification is not None and run.qualification.passed is False
+    assert [c.name for c in run.qualification.cases if c.failures] == [case]
+    assert (run.outcome.value, run.reason and run.reason.code) == ("regression", "not_qualified")
+
+
+@pytest.mark.parametrize("name", ["learner-measure", "learner-qualification"])
+def test_what_comes_out_holds_against_itself(name: str, tmp_path: Path) -> None:
+    check_run(converted(MADE[name](), tmp_path), name)
 
 
 @pytest.mark.parametrize("name", MADE)
