@@ -199,7 +199,9 @@ def _sharper(run: EnergyRun, baseline: EnergyBaseline, own: Comparison, changed:
     overlooked = found.verdict is Verdict.REGRESSED and own.verdict is not Verdict.REGRESSED
     if own.verdict is Verdict.INCONCLUSIVE or overlooked:
         return found, name, f"; {protocol} alone: {own.verdict.value}, {_mj(own.median)}"
-    return own, protocol, f"; {name} alone: {found.verdict.value}, {_mj(found.median)}"
+    percent = found.as_json()["detectable_percent"]
+    sees = "" if percent is None else f", a change counts from {percent:.2g} % on"
+    return own, protocol, f"; {name} alone: {found.verdict.value}, {_mj(found.median)}{sees}"
 
 
 def _plain(run: EnergyRun, verdict: Verdict, code: str, text: str, value: float | None = None) -> CheckVerdict:
