@@ -18,7 +18,7 @@ from local.paths import ROOT
 from local.processes import marked
 from local.stack import stop
 
-RUN_TIMEOUT_S = 300
+RUN_TIMEOUT_S = 600
 LISTENING = "0A"  # of the states in /proc/net/tcp
 LOOPBACK = "0100007F"  # 127.0.0.1 there
 LEFT_OUT = (".git", ".hypothesis", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache")
