@@ -58,5 +58,4 @@ def test_a_night_on_the_simulated_board_builds_its_draws_and_has_energy(with_tor
     assert 900 < row["adjusted_mj_median"] < 1250, "the board takes 1,130 mJ a task"
     assert row["energy_trust"] == "verified"
     assert (installation.home / "payloads" / "learner" / "manifest.json").is_file()
-    assert "learner" in installation.nightly("status").stdout
     assert installation.processes() == []
