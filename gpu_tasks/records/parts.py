@@ -84,7 +84,7 @@ class ProvisionRecord:
     """The device chosen, the kernel it will run and the environment the tasks run in.
 
     ``environment_differences`` are against the shipped baseline of the same workload and kind of device, and empty
-    where none is shipped (no CPU has one) as well as where nothing differs. ``protocol`` is the one that rounds on this
+    where none is shipped as well as where nothing differs. ``protocol`` is the one that rounds on this
     device use unless the request names another. ``settings`` are of the library that the workload computes with, and
     empty for one that computes with none.
     """

@@ -199,7 +199,8 @@ def test_what_the_authors_withdrew_is_withdrawn_in_older_installations_too(roles
     for _ in range(2):
         ensure_first_baselines(roles.writer, FIRST_BASELINES)
     assert rows(roles, withdrawn) == expected
-    current = "SELECT for_agreement, for_time, for_energy FROM baseline_current WHERE device_kind = 'cuda'"
+    of_the_record = "payload = 'original' AND device_kind = 'cuda'"
+    current = f"SELECT for_agreement, for_time, for_energy FROM baseline_current WHERE {of_the_record}"
     assert rows(roles, current) == [(True, True, False)]
 
 
