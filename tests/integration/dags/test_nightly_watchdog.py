@@ -8,10 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from tests.integration.dags.conftest import ROOT, Ran
+from tests.integration.dags.conftest import Ran
 from tests.integration.regression.databases import Database
-
-WATCHDOG = {"NIGHTLY_TEST_DAG": str(ROOT / "dags" / "nightly_watchdog.py")}
 
 
 @pytest.mark.parametrize(("hours_ago", "state", "alerts"), [(4, "failed", [("night", "missing")]), (2, "success", [])])
@@ -24,11 +22,11 @@ def test_the_watchdog_looks_at_the_night_that_is_due(
 ) -> None:
     planned = datetime.now(UTC) - timedelta(hours=hours_ago)
     ran = run_night(
-        environment=WATCHDOG
-        | {
+        dag="nightly_watchdog",
+        environment={
             "NIGHTLY_SCHEDULE": f"{planned.minute} {planned.hour} * * *",
             "NIGHTLY_START_DATE": (planned - timedelta(minutes=5)).isoformat(),
-        }
+        },
     )
     assert (ran.state, ran.tasks) == (state, {"missing_night_qda": {state}}), ran.log[-3000:]
     with database.reader.connect() as connection:
