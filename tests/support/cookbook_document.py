@@ -13,6 +13,7 @@ from local.paths import ROOT
 from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, Answer
 from tests.integration.regression.cookbook_candidate_answers import CANDIDATES
 from tests.integration.regression.cookbook_energy_answers import COMPARISONS, ROUNDS, TRENDS
+from tests.integration.regression.cookbook_learner import LEARNER
 
 DOCUMENT = ROOT / "docs" / "cookbook.md"
 MARKER = "<!-- What follows is made by python -m tests.support.cookbook_document from the files in sql/queries. -->\n"
@@ -23,6 +24,7 @@ CHAPTERS = {
     "Kernels, boards and figures compared": COMPARISONS,
     "Kernels that are tried": CANDIDATES,
     "Rounds and sensors": ROUNDS,
+    "Workloads that train": LEARNER,
 }
 REST = "The database itself"
 SHARED = ("workload", "device", "since", "until")
@@ -81,7 +83,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, list):
-        return f"{{{', '.join(value)}}}"
+        return f"{{{', '.join(map(str, value))}}}"
     text = str(value)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 

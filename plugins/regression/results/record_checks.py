@@ -24,10 +24,12 @@ from gpu_tasks.records import (
 )
 from regression.results.candidate_columns import COMPARISON
 from regression.results.columns import ENERGY_TRUST, TRIGGERS
+from regression.results.training_checks import training_rules
 
 Rule = tuple[str, bool, str, Any]
 """Field, whether it holds, what was expected, what was found."""
 
+OF_TRAINING = ("qualification", "memory")
 TIMES = ("created_at", "started_at", "completed_at", "accepted_at", "logical_date")
 MOST_REPEATS = 2**63 - 1
 SEEDS = range(-(2**63), 2**63)
@@ -60,7 +62,15 @@ def _times(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 def _parts(record: RunRecord) -> Iterator[tuple[str, Any]]:
     """Every record within the record, with its field."""
-    for name in ("provision", "verify_sources", "verify_payload", "confirmation", "candidate", "comparison"):
+    for name in (
+        "provision",
+        "verify_sources",
+        "verify_payload",
+        "confirmation",
+        "candidate",
+        "comparison",
+        *OF_TRAINING,
+    ):
         part = getattr(record, name)
         if part is not None:
             yield f"$.{name}", part
@@ -113,6 +123,7 @@ def _rules(record: RunRecord) -> Iterator[Rule]:
     yield from _distinct("$.gates[{}].where", [(gate.gate, gate.where) for gate in record.gates])
     yield from _confirmation(record)
     yield from _candidate(record)
+    yield from training_rules(record)
     yield from _summary(record)
 
 

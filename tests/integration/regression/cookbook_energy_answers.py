@@ -8,6 +8,8 @@ TWO_KERNELS = (
     "night first_mj second_mj difference_mj difference_percent first_ms second_ms time_difference_percent usable"
 )
 
+FIRST = {"until": "2026-03-01"}
+
 TRENDS = [
     Answer(
         "energy_trend",
@@ -36,7 +38,7 @@ TRENDS = [
         {"device": "GPU-simulated"},
     ),
     Answer("energy_trend", "night adjusted_mj_median", [("2026-03-01", 0.63)], {"device": "Other GPU"}),
-    Answer("energy_trend", "night adjusted_mj_median", [("2026-03-01", 50.0)], {"workload": "learner"}),
+    Answer("energy_trend", "night adjusted_mj_median", [("2026-03-01", 50.0)], {"workload": "learner"} | FIRST),
     Answer(
         "energy_trend",
         "dag_run_id inject",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_tasks.records import Outcome, PredictionMismatch, Reason, RunRecord
+from tests.integration.regression.cookbook_learner import learners, moved
 from tests.integration.regression.cookbook_rounds import (
     LIMITED,
     all_invalid,
@@ -49,19 +50,8 @@ IDS = {
     **{name: f"scheduled__{name}" for name in ("other-1", "other-3")},
     **{year: f"import__{year}" for year in ("2019", "2020")},
     **{name: f"try__{name}" for name in ("tile", "centring")},
+    **{name: f"scheduled__{name}" for name in ("learner-1", "learner-2", "learner-3")},
 }
-
-
-def moved(record: RunRecord, day: str, hour: int = 2, *, minutes: int = 5, **request: Any) -> RunRecord:
-    """The record as of another day of 2026, so many minutes long, with changes to its request."""
-    started, ended = f"2026-{day}T{hour:02}:00:00.000000Z", f"2026-{day}T{hour:02}:{minutes:02}:00.000000Z"
-    return replace(
-        record,
-        started_at=started,
-        completed_at=ended,
-        created_at=ended,
-        request=replace(record.request, accepted_at=started, logical_date=started, **request),
-    )
 
 
 def on(record: RunRecord, *, kernel: Any = CLASS_BLOCKS, environment: Any = ENVIRONMENT, **summary: Any) -> RunRecord:
@@ -77,7 +67,7 @@ def on(record: RunRecord, *, kernel: Any = CLASS_BLOCKS, environment: Any = ENVI
 
 def records() -> list[tuple[RunRecord, str]]:
     """Every run with its verdict."""
-    return [*_old_driver(), *_new_driver(), *_candidates(), *_other_devices()]
+    return [*_old_driver(), *_new_driver(), *_candidates(), *_other_devices(), *learners()]
 
 
 def _old_driver() -> list[tuple[RunRecord, str]]:

@@ -21,13 +21,14 @@ from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, A
 from tests.integration.regression.cookbook_candidate_answers import CANDIDATES
 from tests.integration.regression.cookbook_database import cookbook_database
 from tests.integration.regression.cookbook_energy_answers import COMPARISONS, ROUNDS, TRENDS
+from tests.integration.regression.cookbook_learner import LEARNER
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import SIMULATED_GPU, energy_run
 from tests.integration.regression.example_records import digest
 
 __all__ = ["cookbook_database"]
 
-ANSWERS = [*NIGHTS, *PREDICTIONS, *TRENDS, *COMPARISONS, *CANDIDATES, *ROUNDS]
+ANSWERS = [*NIGHTS, *PREDICTIONS, *TRENDS, *COMPARISONS, *CANDIDATES, *ROUNDS, *LEARNER]
 MEASURED_OTHERWISE = {"storage_by_table"}
 """Its answer depends on the server: tested by itself."""
 

@@ -13,6 +13,7 @@ from regression.results.withdrawals import withdraw_run
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_comparisons import candidate_run
 from tests.integration.regression.example_energy import INVALID, energy_round, energy_run
+from tests.integration.regression.example_learner import learner_run
 from tests.integration.regression.example_nights import asked, night, store
 from tests.integration.regression.full_database import ALERT
 from tests.integration.regression.test_promotion import tried
@@ -23,6 +24,7 @@ DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "results.md"
 
 
 def test_every_question_of_the_documentation_has_an_answer(database: Database) -> None:
+    store(database, night(1, "trained", of=learner_run))
     accept(database, night(1, "good", of=energy_run))
     disturbed = energy_round(1, earlier_attempts=[Reason("not_ready", "not ready")], **INVALID)
     rounds = [energy_round(0), disturbed, energy_round(2)]
