@@ -35,12 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _default_payload(workload: str) -> str:
-    """The set that the workload means; of one that there is none of its own name: that is for the program to refuse."""
-    from gpu_tasks.workloads.registry import default_payload
-
+    """The set that the workload means; its own name where that cannot be told: the program is there to say why."""
     try:
+        from gpu_tasks.workloads.registry import default_payload
+
         return default_payload(workload)
-    except BadInput:
+    except (BadInput, ImportError):  # a Python without numpy
         return workload
 
 
