@@ -218,7 +218,7 @@ def test_kill_9_of_the_task_ends_program_and_grandchildren(folder: Path) -> None
     """
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"}
     parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, env=environment)
-    pids = wait_for(folder / "pids", 30)
+    pids = wait_for(folder / "pids")
     parent.kill()
     parent.wait()
     assert_all_end(pids)
@@ -234,7 +234,7 @@ def test_kill_9_of_the_task_ends_what_left_the_group(folder: Path) -> None:
     """
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"}
     parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, env=environment)
-    pids = wait_for(folder / "pids", 30)
+    pids = wait_for(folder / "pids")
     parent.kill()
     parent.wait()
     assert_all_end(pids)
@@ -251,7 +251,7 @@ def test_on_kill_ends_what_left_the_group(folder: Path) -> None:
 
 
 def test_the_program_dies_with_its_guard_even_when_nobody_watches(folder: Path) -> None:
-    write_program(folder, "Path('pid').write_text(str(os.getpid())); time.sleep(60)")
+    write_program(folder, "Path('new').write_text(str(os.getpid())); Path('new').rename('pid'); time.sleep(60)")
     leash, held = os.pipe()
     command = [sys.executable, str(GUARD), str(leash), sys.executable, "-m", "gpu_tasks", "--out", "x"]
     guard = subprocess.Popen(command, cwd=folder, start_new_session=True, pass_fds=[leash])
@@ -273,7 +273,7 @@ def test_a_device_is_used_by_one_program_at_a_time(folder: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     spans = sorted(tuple(map(float, (folder / f"{n}.json.times").read_text().split())) for n in range(2))
     assert spans[0][1] <= spans[1][0]
 
@@ -313,7 +313,5 @@ def test_an_unknown_program_is_refused_when_the_dag_is_read() -> None:
 
 
 def test_an_interpreter_that_is_not_there_is_an_infrastructure_failure(folder: Path) -> None:
-    started = time.monotonic()
     with pytest.raises(AirflowException, match="infrastructure_failure"):
         run(operator(folder, "record('ok')", python="/nowhere/python"))
-    assert time.monotonic() - started < 5
