@@ -48,7 +48,7 @@ def test_a_night_on_the_simulated_board_builds_its_draws_and_has_energy(with_tor
     assert (result["workload"], result["exit"]) == ("learner", 0)
     assert result["agreement"] == {"agreed": 10000, "total": 10000}
     told = {name: result["checks"][name]["verdict"] for name in LEARNER.checks}
-    assert told["qualification"] == "ok"
+    assert (told["agreement"], told["qualification"]) == ("ok", "ok")
     assert not {"invalid", "regressed"} & set(told.values())
     (row,) = installation.query(
         "SELECT workload, protocol, rounds_valid, energy_trust, adjusted_mj_median"
