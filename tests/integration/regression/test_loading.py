@@ -72,6 +72,8 @@ ONE_RUN = {
     **dict.fromkeys(
         ("comparison", "comparison_block", "comparison_difference", "withdrawal", "alert", "alert_event"), 0
     ),
+    **dict.fromkeys(("run_setting", "qualification", "qualification_case"), 0),
+    **dict.fromkeys(("task_memory", "memory_storage", "memory_tensor"), 0),
 }
 
 
