@@ -13,6 +13,7 @@ from regression.detectors import Verdict
 from regression.detectors.compared_predictions import CHECK as COMPARED_PREDICTIONS
 from regression.detectors.repeatability import CHECK as REPEATABILITY
 from regression.results import tables
+from regression.results.beyond_predictions import outcomes_beyond_predictions
 from regression.results.gates import GateLine, gates_not_passed
 from regression.results.history import SUBJECT, find_run
 
@@ -114,24 +115,28 @@ def settle_verdict(connection: Connection, dag_id: str, dag_run_id: str, expecte
     """
     run = find_run(connection, dag_id, dag_run_id)
     checks = _checks(connection, run.run_id)
-    word, outcome = run_outcome(Outcome(run.outcome), {n: c.verdict for n, c in checks.items()}, expected)
+    words, beyond = {n: c.verdict for n, c in checks.items()}, outcomes_beyond_predictions(connection, run.run_id)
+    word, outcome = run_outcome(Outcome(run.outcome), words, expected, beyond)
     connection.execute(
         tables.run.update().where(tables.run.c.run_id == run.run_id).values(verdict=word, exit_code=outcome.exit_code)
     )
     return _assemble(connection, run, checks, word, outcome.exit_code)
 
 
-def run_outcome(outcome: Outcome, checks: Mapping[str, str], expected: Sequence[str]) -> tuple[str, Outcome]:
+def run_outcome(
+    outcome: Outcome, checks: Mapping[str, str], expected: Sequence[str], beyond_predictions: Sequence[Outcome] = ()
+) -> tuple[str, Outcome]:
     """Verdict word and class of a run from the outcome of its tasks and the verdicts of its checks.
 
     A disagreement with the frozen predictions that an accepted baseline shares is not a regression of this run:
     where the agreement check is fine, it has the last word on a record that says ``regression``. So has the check of
     a candidate's predictions, whatever it says: what the pinned kernel predicts just as wrongly is none of the
-    candidate's. What one check could not tell is not made good by another: the word is then ``inconclusive``, though
-    the class is that of ``ok``. What only looks back, histories, surroundings and repeatability, counts when it is red,
-    and else neither way.
+    candidate's. Neither says anything of ``beyond_predictions``, how the parts ended as far as no prediction explains
+    it: a qualification that failed or bytes that changed are a regression whichever checks there are. What one check
+    could not tell is not made good by another: the word is then ``inconclusive``, though the class is that of ``ok``.
+    What only looks back, histories, surroundings and repeatability, counts when it is red, and else neither way.
     """
-    parts = [OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()]
+    parts = [*(OUTCOME_OF_CHECK.get(verdict, Outcome.OK) for verdict in checks.values()), *beyond_predictions]
     judged = checks.get("agreement") in FINE or COMPARED_PREDICTIONS in checks
     if not (outcome is Outcome.REGRESSION and judged):
         parts.append(outcome)
