@@ -114,12 +114,13 @@ def _anywhere(record: RunRecord, shipped: Shipped) -> RunRecord:
     provision, request = record.provision, record.request
     if provision is None or provision.environment is None or provision.device is None:
         raise ValueError("a night that is fine has its device and environment")
+    environment = provision.environment
     if shipped.uuid is not None:
         whole = to_json(record).replace(f'"{provision.device.uuid}"', f'"{shipped.uuid}"')
         record = from_json(whole, RunRecord, "the baseline's night")
         device = dataclasses.replace(provision.device, uuid=shipped.uuid, name=request.device, memory_total_bytes=None)
         provision = dataclasses.replace(provision, device=device)
-    environment = dataclasses.replace(provision.environment, platform=request.device)
+    environment = dataclasses.replace(environment, platform=request.device)
     command = f"python -m gpu_tasks baseline --workload {request.workload} --device {request.device}"
     provenance = {"device": request.device, "command": command} | ({"seed": SEED} if request.seed is not None else {})
     provision = dataclasses.replace(provision, environment=environment, environment_differences=[])

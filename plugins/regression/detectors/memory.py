@@ -7,8 +7,8 @@ storage is the sum of the tensors' own sizes, which the task chose: there a sing
 
 Both comparisons count. The baseline shows what has added up since somebody looked, the run before what is new tonight,
 where the baseline is of another device or environment, too. Figures of an allocator are compared on the same device, in
-the same class of environment and with the same settings of the library; named storage on any device, and where it is the
-same even of another payload.
+the same class of environment and with the same settings of the library; named storage on any device, and where it is
+the same even of another payload.
 """
 
 from __future__ import annotations

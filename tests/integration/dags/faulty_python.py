@@ -2,7 +2,8 @@
 """An interpreter for GPU programs that does one of them wrong, as ``NIGHTLY_TEST_FAULT`` says; the rest as ever.
 
 ``disagree:3`` makes index 17 of draw 3 a mismatch; ``die:3`` kills the program of draw 3; ``fail:PROGRAM`` ends PROGRAM
-with status 5 and no record (several: with commas); ``disturb:1`` makes round 1 an invalid one; ``lose:1`` kills the program of round 1.
+with status 5 and no record (several: with commas); ``disturb:1`` makes round 1 an invalid one; ``lose:1`` kills the
+program of round 1.
 """
 
 import json
