@@ -7,9 +7,10 @@ from airflow.sdk import DAG, TriggerRule
 
 from regression.nights import shared_tasks as shared
 from regression.nights.schema import COMPARISON
+from regression.nights.workloads import WITH_KERNELS
 from regression.operators import ComparisonOperator, GpuTaskOperator
 
-WORKLOAD = "qda"
+WORKLOAD = WITH_KERNELS.name
 REQUEST = f"{shared.NIGHT}.request"
 CHECKS = ("compare_predictions", "compare_time", "compare_energy")
 

@@ -4,6 +4,7 @@ from airflow.sdk import DAG, Asset, get_current_context, task
 
 from regression import settings
 from regression.nights import changes
+from regression.nights.workloads import WITH_KERNELS
 from regression.operators import KernelChangedOperator
 
 CHANGED = Asset(changes.ASSET)
@@ -27,7 +28,7 @@ with DAG(
     KernelChangedOperator.partial(
         task_id="compare",
         trigger_dag_id="compare_kernels",
-        workload="qda",
+        workload=WITH_KERNELS.name,
         map_index_template="{{ task.event['run_id'] }}",
         max_active_tis_per_dagrun=1,
     ).expand(event=events())

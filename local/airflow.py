@@ -16,7 +16,7 @@ from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
 from local.secrets import Secrets
-from regression.nights.workloads import QDA, WORKLOADS
+from regression.nights.workloads import DEFAULT, WORKLOADS
 
 # The log server would listen on every address; task logs are read from the disk that everything here shares.
 COMPONENTS = {"api-server": [], "scheduler": ["--skip-serve-logs"], "dag-processor": []}
@@ -34,7 +34,7 @@ class Schedule:
     cron: str
     timezone: str
     start_date: str
-    workloads: str = QDA.name
+    workloads: str = DEFAULT.name
 
     def environment(self) -> dict[str, str]:
         """Variables that the DAG file reads."""

@@ -25,7 +25,7 @@ from local.paths import ROOT, Home, default_home
 from local.record_arguments import add_record_commands, add_upkeep_commands
 from local.testing import SUITES
 from local.workloads import needed_by
-from regression.nights.workloads import QDA, WORKLOADS
+from regression.nights.workloads import DEFAULT, WORKLOADS
 
 DEVICES = ("auto", *DEVICE_KINDS)
 OF_THEIR_OWN = {name: f"{name}_command" for name in ("try", "promote", "bisect", "changed")}
@@ -66,7 +66,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     what = argparse.ArgumentParser(add_help=False)
     what.add_argument(
-        "--workload", default=QDA.name, metavar="NAME", help=f"whose night: {' or '.join(WORKLOADS)} (default: qda)"
+        "--workload",
+        default=DEFAULT.name,
+        metavar="NAME",
+        help=f"whose night: {' or '.join(WORKLOADS)} (default: %(default)s)",
     )
     what.add_argument("--device", choices=DEVICES, help="what it runs on (default: auto)")
     what.add_argument(

@@ -10,7 +10,7 @@ from gpu_tasks.environments.build import Environment
 from gpu_tasks.records import InfrastructureFailure
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
-from regression.nights.workloads import QDA, Workload
+from regression.nights.workloads import DEFAULT, Workload
 
 ENVIRONMENTS = {
     "scheduler": Environment("scheduler", ROOT / "local/environments/scheduler/requirements.txt"),
@@ -24,7 +24,7 @@ ENVIRONMENTS = {
 }
 
 
-def of_gpu_tasks(workload: Workload = QDA) -> str:
+def of_gpu_tasks(workload: Workload = DEFAULT) -> str:
     """Name of the environment that a workload's programs run in.
 
     ``NIGHTLY_GPU_ENVIRONMENT`` where that is set and can run them, else the workload's own.

@@ -19,7 +19,7 @@ from local import environments
 from local.errors import LauncherError
 from local.paths import ROOT, Home
 from local.processes import die_with_parent
-from regression.nights.workloads import QDA, Workload
+from regression.nights.workloads import DEFAULT, Workload
 
 T = TypeVar("T")
 ANSWERS = {outcome.exit_code for outcome in (Outcome.OK, Outcome.REGRESSION, Outcome.BAD_INPUT)}
@@ -69,7 +69,7 @@ class Program:
 
 @contextmanager
 def started(
-    home: Home, name: str, arguments: list[str], *, quiet: bool = False, workload: Workload = QDA
+    home: Home, name: str, arguments: list[str], *, quiet: bool = False, workload: Workload = DEFAULT
 ) -> Iterator[Program]:
     """A program of ``gpu_tasks`` while it runs; whatever ends this block or this process ends it as well.
 

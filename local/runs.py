@@ -21,7 +21,7 @@ from local.workloads import payload_folders
 from regression.nights import schema
 from regression.nights.params import build_request
 from regression.nights.schema import Schema
-from regression.nights.workloads import QDA, WORKLOADS
+from regression.nights.workloads import DEFAULT, WITH_KERNELS, WORKLOADS
 from regression.results.outcome import RunVerdict, run_verdict
 
 DAG_TIMEOUT_S = 90
@@ -45,8 +45,8 @@ class Dag:
 
 NIGHTS = {workload.name: Dag(workload.dag_id, workload.name, "run__") for workload in WORKLOADS.values()}
 """The night of each workload."""
-NIGHT = NIGHTS[QDA.name]
-COMPARISON = Dag("compare_kernels", QDA.name, "try__", schema.COMPARISON)
+NIGHT = NIGHTS[DEFAULT.name]
+COMPARISON = Dag("compare_kernels", WITH_KERNELS.name, "try__", schema.COMPARISON)
 TRIGGERED = "manual__"  # the run of a command that does not wait, as of Airflow's form
 WATCHDOG = "nightly_watchdog"
 CHANGED = "kernel_changed"

@@ -21,7 +21,7 @@ from local.processes import MARKER, end, marked
 from local.rest import Airflow
 from local.secrets import load
 from local.stack_files import State, Wanted, dsn_hash, read_wanted, write_wanted
-from regression.nights.workloads import QDA
+from regression.nights.workloads import DEFAULT
 
 POSTGRES_TIMEOUT_S = 120
 AIRFLOW_TIMEOUT_S = 240
@@ -70,7 +70,7 @@ def hold(
     *,
     need_airflow: bool,
     keep: bool = False,
-    night: tuple[str, str, str] = ("none", "UTC", QDA.name),
+    night: tuple[str, str, str] = ("none", "UTC", DEFAULT.name),
 ) -> Iterator[Stack]:
     """Hold a stack with PostgreSQL (and Airflow): use the running one, or start one that ends with its last client.
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from gpu_tasks.records import write_text_atomically
 from local.paths import ROOT, Home
-from regression.nights.workloads import QDA
+from regression.nights.workloads import DEFAULT
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Wanted:
     keep: bool
     schedule: str
     timezone: str
-    workloads: str = QDA.name
+    workloads: str = DEFAULT.name
 
 
 def dsn_hash(dsn: str | None) -> str | None:

@@ -25,7 +25,7 @@ from regression.alerts.raising import raise_alerts
 from regression.alerts.telling import look_after
 from regression.nights.schedule import DEADLINE_MINUTES, NightPlan, read_plan
 from regression.nights.watchdog import Night, Watched, lost_nights, night_signal, watch
-from regression.nights.workloads import QDA, find
+from regression.nights.workloads import DEFAULT, find
 
 DEFAULT_SCHEDULE = "0 2 * * *"
 WEEK = timedelta(days=7)
@@ -73,7 +73,7 @@ def nights_in_short(home: Home, reader: str | None) -> list[str]:
         return [f"nights:     {error.message}"]
     if found is None or plan is None:
         return ["nights:     none are planned; `./nightly up` plans them"]
-    of = f", {', '.join(found.workloads)}" if found.workloads != [QDA.name] else ""
+    of = f", {', '.join(found.workloads)}" if found.workloads != [DEFAULT.name] else ""
     planned = f"nights:     {found.cron} ({found.timezone}){of}"
     if stopped:
         return [f"{planned}, stopped by `./nightly down` at {stopped:%Y-%m-%d %H:%M} UTC"]

@@ -11,7 +11,7 @@ from gpu_tasks.records import BadInput, Outcome, VerifyRecord
 from local import environments, programs
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
-from regression.nights.workloads import QDA, WORKLOADS, Workload, find, named
+from regression.nights.workloads import DEFAULT, Workload, find, named
 
 SCHEDULED = "NIGHTLY_WORKLOADS"
 GPU_TASKS = ROOT / "gpu_tasks"
@@ -26,7 +26,7 @@ def asked_for(arguments: argparse.Namespace) -> Workload:
 
 
 def scheduled() -> list[Workload]:
-    """Those whose nights ``up`` schedules: ``NIGHTLY_WORKLOADS``, else qda; raises ``Usage``."""
+    """Those whose nights ``up`` schedules: ``NIGHTLY_WORKLOADS``, else the default one; raises ``Usage``."""
     try:
         return named(os.environ.get(SCHEDULED))
     except BadInput as error:
@@ -40,7 +40,7 @@ def needed_by(arguments: argparse.Namespace) -> list[str]:
     elif arguments.command in ("run", "trigger"):
         wanted = [asked_for(arguments)]
     else:
-        wanted = [QDA]
+        wanted = [DEFAULT]
     return list(dict.fromkeys(environments.of_gpu_tasks(workload) for workload in wanted))
 
 
@@ -72,4 +72,4 @@ def ensure_payloads(home: Home, wanted: Iterable[tuple[Workload, str]]) -> None:
             raise LauncherError(record.reason.message if record.reason else f"{name}: not built", record.outcome)
 
 
-__all__ = ["WORKLOADS", "asked_for", "ensure_payloads", "needed_by", "payload_folders", "payload_is_there", "scheduled"]
+__all__ = ["asked_for", "ensure_payloads", "needed_by", "payload_folders", "payload_is_there", "scheduled"]

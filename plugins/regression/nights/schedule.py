@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpu_tasks.records import BadInput, parse_utc, read_record, write_record
 from regression.detectors.missing_night import Plan
-from regression.nights.workloads import QDA
+from regression.nights.workloads import DEFAULT
 
 DEADLINE_MINUTES = 180
 
@@ -27,7 +27,7 @@ class NightPlan:
     since: str
     deadline_minutes: int
     stopped_at: str | None = None
-    workloads: list[str] = field(default_factory=lambda: [QDA.name])
+    workloads: list[str] = field(default_factory=lambda: [DEFAULT.name])
 
     def plan(self) -> Plan:
         """What the watchdog judges by; raises ``BadInput`` naming the field."""
@@ -53,7 +53,7 @@ def planned_now(
     deadline_minutes: int,
     now: datetime,
     *,
-    workloads: Sequence[str] = (QDA.name,),
+    workloads: Sequence[str] = (DEFAULT.name,),
 ) -> NightPlan:
     """Write down what is planned from now on; what was planned before and is the same goes on, unless it was stopped.
 

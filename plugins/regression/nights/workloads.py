@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_tasks.records import PROTOCOLS, TRIAL, BadInput
+from gpu_tasks.records import DEFAULT_WORKLOAD, PROTOCOLS, TRIAL, BadInput
 from regression.nights.schema import Schema, night_schema
 
 QUALIFY = "qualify"
@@ -124,6 +124,10 @@ LEARNER = Workload(
 )
 
 WORKLOADS = {workload.name: workload for workload in (QDA, LEARNER)}
+DEFAULT = WORKLOADS[DEFAULT_WORKLOAD]
+"""The one that is meant where none is named."""
+WITH_KERNELS = QDA
+"""The one whose kernels are tried and compared: there is one pinned set of them."""
 
 
 def find(name: str) -> Workload:
@@ -133,7 +137,7 @@ def find(name: str) -> Workload:
     return WORKLOADS[name]
 
 
-def named(text: str | None, default: Sequence[str] = (QDA.name,)) -> list[Workload]:
+def named(text: str | None, default: Sequence[str] = (DEFAULT.name,)) -> list[Workload]:
     """The workloads in a list with commas, in its order and each once; raises ``BadInput``."""
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     return [find(name) for name in dict.fromkeys(names or default)]

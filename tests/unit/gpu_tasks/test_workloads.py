@@ -27,8 +27,6 @@ ALLOWED = {
     "plugins/regression/results/tables.py": "an example in a comment of the database",
     "local/cli.py": "help: a default, and an environment",
     "local/environments.py": "the environment learner",
-    "dags/compare_kernels.py": "wiring of one workload: the one with kernels",
-    "dags/kernel_changed.py": "the same",
 }
 """Files of the frame, or folders, that may name a workload, and why."""
 
@@ -55,7 +53,7 @@ def named_in(source: str, names: list[str]) -> list[int]:
             texts = [node.value]
         elif isinstance(node, ast.ImportFrom):
             texts = [node.module or ""]
-            texts += [alias.name for alias in node.names if (node.module or "").endswith("workloads")]
+            texts += [alias.name.lower() for alias in node.names]
         elif isinstance(node, ast.Import):
             texts = [alias.name for alias in node.names]
         if any(word.search(text) for text in texts):
@@ -87,7 +85,9 @@ def test_the_frame_names_no_workload() -> None:
         ("import gpu_tasks.workloads.learner", [1]),
         ('TEXT = f"as of {name} and qda"', [1]),
         ('KNOWN = "quadratic learners"', []),
-        ("from regression.nights.workloads import QDA", []),
+        ("from regression.nights.workloads import DEFAULT", []),
+        ("from regression.nights.workloads import DEFAULT, QDA as WORKLOAD", [1]),
+        ("from gpu_tasks.devices.emulated.device import EmulatedQda", []),
     ],
 )
 def test_what_counts_as_a_name(source: str, lines: list[int]) -> None:
