@@ -24,7 +24,7 @@ from local.judging_arguments import add_judging_commands
 from local.paths import ROOT, Home, default_home
 from local.record_arguments import add_record_commands, add_upkeep_commands
 from local.testing import SUITES
-from local.workloads import needed_by
+from local.workloads import needed_by, of_program
 from regression.nights.workloads import DEFAULT, WORKLOADS
 
 DEVICES = ("auto", *DEVICE_KINDS)
@@ -222,8 +222,9 @@ def _pin(home: Home, *, explain: bool) -> int:
 
 
 def _gpu_program(home: Home, arguments: list[str]) -> int:
-    environments.ensure(home, environments.of_gpu_tasks())
-    interpreter = environments.python(home, environments.of_gpu_tasks())
+    name = environments.of_gpu_tasks(of_program(arguments))
+    environments.ensure(home, name)
+    interpreter = environments.python(home, name)
     os.environ["GPU_TASKS_PROGRAM"] = "nightly task"  # what usage calls it
     os.environ.update(programs.environment(home))
     os.execv(interpreter, [str(interpreter), "-m", "gpu_tasks", *arguments])  # noqa: S606 - no shell is wanted

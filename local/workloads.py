@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from gpu_tasks.records import BadInput, Outcome, VerifyRecord
 from local import environments, programs
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
-from regression.nights.workloads import DEFAULT, Workload, find, named
+from regression.nights.workloads import DEFAULT, WORKLOADS, Workload, find, named
 
 SCHEDULED = "NIGHTLY_WORKLOADS"
 GPU_TASKS = ROOT / "gpu_tasks"
@@ -44,6 +45,16 @@ def needed_by(arguments: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(environments.of_gpu_tasks(workload) for workload in wanted))
 
 
+def of_program(words: Sequence[str]) -> Workload:
+    """The workload whose environment a GPU program is run in by hand: that of its ``--workload``, else the default one.
+
+    Sets of draws are built and verified in any. A workload that there is none of is for the program to refuse.
+    """
+    given = [word.partition("=")[2] for word in words if word.startswith("--workload=")]
+    given += [value for option, value in pairwise(words) if option == "--workload"]
+    return WORKLOADS.get(given[-1], DEFAULT) if given and words[0] != "payload" else DEFAULT
+
+
 def payload_is_there(home: Home, workload: Workload, name: str | None = None) -> bool:
     """Whether a set of draws need not be built: it lies where runs look for it, or nobody could build it."""
     name = name or workload.payload
@@ -72,4 +83,12 @@ def ensure_payloads(home: Home, wanted: Iterable[tuple[Workload, str]]) -> None:
             raise LauncherError(record.reason.message if record.reason else f"{name}: not built", record.outcome)
 
 
-__all__ = ["asked_for", "ensure_payloads", "needed_by", "payload_folders", "payload_is_there", "scheduled"]
+__all__ = [
+    "asked_for",
+    "ensure_payloads",
+    "needed_by",
+    "of_program",
+    "payload_folders",
+    "payload_is_there",
+    "scheduled",
+]

@@ -17,7 +17,7 @@ from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home
 from regression import settings
 from regression.nights.wiring import schedule_of
-from regression.nights.workloads import LEARNER, QDA, WORKLOADS, named
+from regression.nights.workloads import LEARNER, QDA, WORKLOADS, Workload, named
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +56,25 @@ def test_nobody_gets_torch_who_has_not_asked_for_it(monkeypatch: pytest.MonkeyPa
     assert needed("trigger", workload="learner") == ["learner"]
     monkeypatch.setenv("NIGHTLY_WORKLOADS", "learner, qda,learner")
     assert (needed("up"), needed("status")) == (["learner", "cpu"], ["cpu"])
+
+
+@pytest.mark.parametrize(
+    ("words", "workload"),
+    [
+        ("validate --draw 0", QDA),
+        ("validate --workload learner --draw 0", LEARNER),
+        ("measure --workload=learner", LEARNER),
+        ("memory --workload qda --workload learner", LEARNER),
+        ("verify --subject payload --build --workload learner", LEARNER),
+        ("payload build --workload learner --set learner --source mnist.pkl.gz", QDA),
+        ("validate --workload", QDA),
+        ("validate --workload product", QDA),
+        ("--help", QDA),
+        ("", QDA),
+    ],
+)
+def test_a_program_by_hand_runs_in_the_environment_of_its_workload(words: str, workload: Workload) -> None:
+    assert workloads.of_program(words.split()) == workload
 
 
 def test_only_the_nights_of_named_workloads_are_scheduled(monkeypatch: pytest.MonkeyPatch) -> None:
