@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import time
@@ -19,7 +20,7 @@ from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.profile import profiled
 from gpu_tasks.programs.simulation_choice import simulation
-from gpu_tasks.records import BadInput, MemoryRecord, Outcome, Reason, utc_now
+from gpu_tasks.records import BadInput, InfrastructureFailure, MemoryRecord, Outcome, Reason, utc_now
 from gpu_tasks.workloads.registry import get_workload
 
 INVOCATIONS = 5
@@ -109,4 +110,7 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise BadInput("bad_predictions_file", f"--predictions: {path}: cannot be written: {error.strerror}") from None
+        message = f"--predictions: {path}: cannot be written: {error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InfrastructureFailure("no_space", message) from None
+        raise BadInput("bad_predictions_file", message) from None

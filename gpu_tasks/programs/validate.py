@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> ValidationRecord:
     with closing(open_device(arguments.device, workload, kernel_choice(arguments), simulation=made_up)) as device:
         kernel = device.kernel()
         progress(f"kernels: {kernel.variant}, ptx sha256 {kernel.ptx_sha256 or 'none'}")
-        if device.kind in ("emulated", "simulated") and arguments.check is None:
+        if kernel.ptx_sha256 and device.kind in ("emulated", "simulated") and arguments.check is None:
             progress("races between threads are not looked for; --check races does")
         record = validate_draw(device, workload, payload, chosen)
         device_uuid = repeated(f"draw {number}", lambda _: device.fingerprint()).uuid

@@ -28,7 +28,7 @@ def declared(name: str) -> Declaration:
     """
     names = workload_names()
     if name not in names:
-        raise BadInput("unknown_workload", f"--workload: expected one of {', '.join(names)}, found {name!r}")
+        raise BadInput("unknown_workload", f"--workload: expected one of {', '.join(names)}, found {name!r:.80}")
     where = f"gpu_tasks/workloads/{name}/{MODULE}.py"
     try:
         found = getattr(import_module(f"gpu_tasks.workloads.{name}.{MODULE}"), "DECLARATION", None)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from gpu_tasks.records import BadInput, InfrastructureFailure, LibrarySetting
+from gpu_tasks.records import BadInput, InfrastructureFailure, LibrarySetting, one_line
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 REPEATABLE_WORKSPACES = (":4096:8", ":16:8")
@@ -21,13 +21,21 @@ _chosen_here: list[str] = []
 
 
 def require_torch() -> Any:
-    """The module ``torch``; raises ``InfrastructureFailure`` (``torch_missing``) where it cannot be imported."""
+    """The module ``torch``; raises ``InfrastructureFailure`` where it cannot be had, and says how it can.
+
+    ``torch_missing``: there is none. ``torch_broken``: there is one that cannot be imported, or only in part, as after
+    an installation that was stopped.
+    """
     try:
-        return import_module("torch")
-    except ImportError as error:
-        expected = "torch: expected in an environment that runs the learner, found none"
-        message = f"{expected} ({error}); make it by `provision --environment learner`"
-        raise InfrastructureFailure("torch_missing", message) from None
+        torch = import_module("torch")
+        import_module("torch.nn")
+    except Exception as error:  # whatever a half-installed library may raise
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        code, found = ("torch_missing", "none") if missing else ("torch_broken", "a broken one")
+        expected = f"torch: expected in an environment that runs the learner, found {found}"
+        message = f"{expected} ({one_line(str(error))}); make it by `provision --environment learner`"
+        raise InfrastructureFailure(code, message) from None
+    return torch
 
 
 def choose_workspace() -> None:

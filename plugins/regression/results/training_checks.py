@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpu_tasks.records import SETTING_ORIGINS, Inventory, MemoryRecord, Outcome, QualificationRecord, RunRecord
@@ -10,6 +11,9 @@ from gpu_tasks.records import SETTING_ORIGINS, Inventory, MemoryRecord, Outcome,
 Rule = tuple[str, bool, str, Any]
 """Field, whether it holds, what was expected, what was found."""
 LARGEST = 2**63 - 1
+LARGEST_COUNT = 2**31 - 1
+LARGEST_DRAW = 2**15 - 1
+SHA256 = r"[0-9a-f]{64}"
 
 
 def training_rules(record: RunRecord) -> Iterator[Rule]:
@@ -28,6 +32,7 @@ def training_rules(record: RunRecord) -> Iterator[Rule]:
         yield f"{where}.name", bool(setting.name.strip()), "a name", setting.name
     yield from _distinct("$.provision.settings[{}].name", [setting.name for setting in settings])
     for index, validation in enumerate(record.validations):
+        yield from _hashes(f"$.validations[{index}].state_hashes", validation.state_hashes)
         if validation.outcome is Outcome.OK:
             where, reference = f"$.validations[{index}]", validation.reference_state
             states = validation.replay_states_equal
@@ -49,19 +54,29 @@ def _distinct(where: str, keys: Sequence[Any]) -> Iterator[Rule]:
         yield where.format(index), key not in keys[:index], "another one than before", key
 
 
+def _within(where: str, value: int | None, most: int, least: int = 0) -> Iterator[Rule]:
+    yield where, value is None or least <= value <= most, f"{least} to {most}", value
+
+
+def _hashes(where: str, found: Mapping[str, str] | None) -> Iterator[Rule]:
+    for name, value in (found or {}).items():
+        yield f"{where}.{name}", re.fullmatch(SHA256, value) is not None, "64 hexadecimal digits", value
+
+
 def _qualification(qualified: QualificationRecord) -> Iterator[Rule]:
     where = "$.qualification"
     fine = (qualified.passed is True) == (qualified.outcome is Outcome.OK)
     yield f"{where}.passed", fine, f"what goes with {qualified.outcome.value}", qualified.passed
     both = (qualified.passed is None) == (qualified.checks is None)
     yield f"{where}.checks", both, "both passed and checks, or neither", qualified.checks
-    for name in ("checks", "maximum_abs_error", "duration_s"):
+    yield from _within(f"{where}.checks", qualified.checks, LARGEST_COUNT)
+    for name in ("maximum_abs_error", "duration_s"):
         value = getattr(qualified, name)
         yield f"{where}.{name}", value is None or value >= 0, "0 or more", value
     for index, case in enumerate(qualified.cases):
         here = f"{where}.cases[{index}]"
         yield f"{here}.passed", case.passed == (not case.failures), "whether nothing failed", case.passed
-        yield f"{here}.checks", case.checks >= 0, "0 or more", case.checks
+        yield from _within(f"{here}.checks", case.checks, LARGEST_COUNT)
         yield f"{here}.name", bool(case.name.strip()), "a name", case.name
     yield from _distinct(f"{where}.cases[{{}}].name", [case.name for case in qualified.cases])
 
@@ -87,7 +102,15 @@ def _memory(looked: MemoryRecord) -> Iterator[Rule]:
     yield f"{where}.agreed", fine, f"none, or 0 to {looked.total}", looked.agreed
     strange = [name for name in looked.hashes_matched if name not in (looked.state_hashes or {})]
     yield f"{where}.hashes_matched", not strange, "names of state_hashes", strange
-    yield f"{where}.invocations", looked.invocations is None or looked.invocations > 0, "1 or more", looked.invocations
+    yield from _hashes(f"{where}.state_hashes", looked.state_hashes)
+    sha256 = looked.predictions_sha256
+    fine = sha256 is None or re.fullmatch(SHA256, sha256) is not None
+    yield f"{where}.predictions_sha256", fine, "64 hexadecimal digits", sha256
+    yield f"{where}.duration_s", looked.duration_s is None or looked.duration_s >= 0, "0 or more", looked.duration_s
+    yield from _within(f"{where}.invocations", looked.invocations, LARGEST_COUNT, least=1)
+    yield from _within(f"{where}.total", looked.total, LARGEST_COUNT)
+    yield from _within(f"{where}.cache_bytes", looked.cache_bytes, LARGEST)
+    yield from _within(f"{where}.draw", looked.draw, LARGEST_DRAW)
     if looked.inventory is not None:
         yield from _inventory(f"{where}.inventory", looked.inventory)
 
@@ -96,12 +119,27 @@ def _inventory(where: str, inventory: Inventory) -> Iterator[Rule]:
     storages = {storage.storage_id for storage in inventory.unique_storages}
     yield from _distinct(f"{where}.unique_storages[{{}}].storage_id", [s.storage_id for s in inventory.unique_storages])
     yield from _distinct(f"{where}.named_tensors[{{}}].name", [t.name for t in inventory.named_tensors])
+    for index, storage in enumerate(inventory.unique_storages):
+        here = f"{where}.unique_storages[{index}]"
+        yield from _within(f"{here}.storage_id", storage.storage_id, LARGEST_COUNT)
+        yield from _within(f"{here}.address", storage.address, LARGEST)
+        yield from _within(f"{here}.bytes", storage.bytes, LARGEST)
+        yield f"{here}.device", bool(storage.device.strip()), "a device", storage.device
     for index, tensor in enumerate(inventory.named_tensors):
         here = f"{where}.named_tensors[{index}]"
+        for name in ("name", "dtype"):
+            yield f"{here}.{name}", bool(getattr(tensor, name).strip()), f"a {name}", getattr(tensor, name)
+        for name in ("storage_offset", "logical_bytes"):
+            yield from _within(f"{here}.{name}", getattr(tensor, name), LARGEST)
+        for name, least in (("shape", 0), ("stride", -LARGEST)):
+            for axis, value in enumerate(getattr(tensor, name)):
+                yield from _within(f"{here}.{name}[{axis}]", value, LARGEST, least)
         yield f"{here}.storage_id", tensor.storage_id in storages, "a storage of the inventory", tensor.storage_id
         fine = len(tensor.stride) == len(tensor.shape)
         yield f"{here}.stride", fine, f"{len(tensor.shape)} of them", tensor.stride
     allocated, named = inventory.allocator_allocated_bytes, inventory.unique_named_storage_bytes
+    yield from _within(f"{where}.allocator_allocated_bytes", allocated, LARGEST)
+    yield from _within(f"{where}.unique_named_storage_bytes", named, LARGEST)
     rest = None if allocated is None else allocated - named
     found = inventory.allocated_bytes_without_named_storage_reference
     yield f"{where}.allocated_bytes_without_named_storage_reference", found == rest, repr(rest), found

@@ -144,6 +144,32 @@ def test_each_epoch_has_an_order_of_its_own() -> None:
     assert not np.array_equal(orders[0], orders[1])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "raise OSError('libtorch_cpu.so: cannot open\\nshared object file')",
+        "raise ImportError('a DSO of another version')",
+        "import no_such_dependency",
+        "raise AttributeError('half of it')",
+        "",
+    ],
+)
+def test_a_torch_that_is_broken_is_said_in_one_line(content: str, tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(content)
+    code = (
+        "from gpu_tasks.workloads.learner.torch_settings import require_torch\n"
+        "try: require_torch()\n"
+        "except Exception as error: print(type(error).__name__, error.code, error.message)"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("InfrastructureFailure torch_broken torch: expected in an environment that runs")
+    assert "found a broken one (" in result.stdout
+    assert result.stdout.endswith("make it by `provision --environment learner`\n")
+    assert result.stdout.count("\n") == 1
+
+
 def test_without_torch_it_is_said_and_nothing_else_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InfrastructureFailure, match="make it by `provision --environment learner`") as e:

@@ -222,6 +222,7 @@ def test_memory_finds_a_task_that_lives_on_what_was_left_behind(
         (("qualify", *LEARNER, "--variant", "record"), QualificationRecord, "no_ptx_here", 2),
         (("memory", *SPRING, "--draw", "7"), MemoryRecord, "draw_not_found", 2),
         (("memory", *SPRING, "--predictions", "/nowhere/p.npy"), MemoryRecord, "bad_predictions_file", 2),
+        (("memory", *SPRING, "--predictions", "/dev/full"), MemoryRecord, "no_space", 5),
         (("validate", *LEARNER, "--payload", "original", "--draw", "0"), ValidationRecord, "bad_payload", 2),
         (("validate", *LEARNER, "--draw", "0"), ValidationRecord, "payload_not_found", 2),
         (("validate", *LEARNER, "--draw", "0", "--check", "races"), ValidationRecord, "payload_not_found", 2),
