@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from gpu_tasks.payload.build import Progress, build_set, building
+from gpu_tasks.payload.manifest import MANIFEST
 from gpu_tasks.payload.mnist import check_is_mnist, read_source
 from gpu_tasks.payload.sets import FOLDER_VARIABLE, find_set, new_set_folder
 from gpu_tasks.records import BadInput, InfrastructureFailure
@@ -20,7 +21,8 @@ def ensure_set(name: str, workload: DrawnWorkload, progress: Progress) -> None:
     """Build the set ``name`` where it is not there; several processes may do so at once, and one of them builds.
 
     Leaves a set that is there as it is, whatever is in it. Raises ``BadInput`` (``payload_not_found``) for one that is
-    not there and is not pinned, and for one that there is no folder for; ``InfrastructureFailure`` (``mnist_missing``).
+    not there and is not pinned, and for one that there is no folder for, and (``payload_incomplete``) where something
+    else lies in its place; ``InfrastructureFailure`` (``mnist_missing``).
     """
     try:
         find_set(name)
@@ -36,8 +38,12 @@ def ensure_set(name: str, workload: DrawnWorkload, progress: Progress) -> None:
     source = mnist_of_the_environment()
     folder = new_set_folder(name)
     with building(folder):
-        if folder.exists():  # somebody else has built it meanwhile
+        if (folder / MANIFEST).exists():  # somebody else has built it meanwhile
             return
+        if folder.exists() or folder.is_symlink():
+            expected = f"{folder}: expected a set with a {MANIFEST}, or nothing"
+            message = f"{expected}, found neither; nothing was changed: remove it, and the set is built"
+            raise BadInput("payload_incomplete", message)
         progress(f"building the set {name} in {folder} from {source}")
         images = read_source(source)
         check_is_mnist(images, source)

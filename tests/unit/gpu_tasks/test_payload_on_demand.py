@@ -97,6 +97,24 @@ def test_only_what_is_pinned_can_be_built(workload: Workload, monkeypatch: pytes
         told(workload)
 
 
+@pytest.mark.parametrize("lies_there", ["an empty folder", "half a set", "a file", "a link to nowhere"])
+def test_what_is_no_set_is_in_the_way_and_is_left(workload: Workload, tmp_path: Path, lies_there: str) -> None:
+    place = tmp_path / "sets" / "spring"
+    place.parent.mkdir()
+    if lies_there == "a file":
+        place.touch()
+    elif lies_there == "a link to nowhere":
+        place.symlink_to(tmp_path / "nowhere")
+    else:
+        place.mkdir()
+    if lies_there == "half a set":
+        (place / "draw-00.npz").touch()
+    with pytest.raises(BadInput, match="found neither; nothing was changed: remove it, and the set is built") as caught:
+        told(workload)
+    assert caught.value.code == "payload_incomplete"
+    assert place.is_symlink() or place.exists()
+
+
 def test_a_folder_that_cannot_be_made_is_named(
     workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
