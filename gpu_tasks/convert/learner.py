@@ -1,6 +1,6 @@
 """The original records of the reversible learner, as runs of this project: three rounds and one validation each.
 
-The whole original goes along under ``provenance.original``, so that no figure of it is lost.
+The original goes along under ``provenance.original``, all but its sentences, so that no figure of it is lost.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gpu_tasks.convert.known import LEARNER_DRAW_0, NO_GATES, name_of, record_ti
 from gpu_tasks.convert.learner_checks import counter_reading, measurement_facts, qualification_facts, trial_figures
 from gpu_tasks.convert.learner_form import Energy, MeasurementRecord, Metadata, QualificationRecord, Trial
 from gpu_tasks.convert.learner_parts import measured_memory, qualification, qualified_memory, settings_of, states
+from gpu_tasks.convert.sentences import left_out, without_sentences
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.records import (
     FORMAT,
@@ -110,7 +111,13 @@ def _run(
         summary=summarise(len(validations), validations, len(rounds), rounds),
         energy_trust="unverified",
         energy_trust_reason=NO_GATES,
-        provenance={"source": name, "times": TIMES, "counts": COUNTS, "original": content},
+        provenance={
+            "source": name,
+            "times": TIMES,
+            "counts": COUNTS,
+            "original": without_sentences(content),
+            "left_out": sorted(left_out(content)),
+        },
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -23,6 +24,7 @@ from gpu_tasks.sources import ROOT
 
 QDA = ROOT / "gpu_tasks/baselines/qda-original-a100.json"
 TRIALS = ROOT / "tests/unit/gpu_tasks/energy/data/learner-trials.json"
+OUTPUT = "/run/result.json"
 CALIBRATION_MS = {"learner-measure": 46.3, "learner-qualification": 48.3}
 CONFIG = {
     **{"depth": 2, "alpha": 0.5, "seed": 11, "epochs": 2, "learning_rate": 0.1},
@@ -124,12 +126,10 @@ def learner_measurement() -> dict[str, Any]:
     """A measurement of the learner: the trials of the original, the rest made up to fit them."""
     energy = _energy("learner-measure", run_count=2)
     metadata = energy["after_metadata"]
-    output = "/run/result.json"
-    printed = [f"Energy trial {t['trial']} {t['idle_adjusted_mj_per_task']} mJ/task\n" for t in energy["trials"]]
     return {
         **{"workspace": ":16:8", "action": "measure", "scope": "task"},
-        **{"command": ["python", "fixture.py", "--output", output, "--energy"], "returncode": 0},
-        **{"stdout": "".join(printed) + f"Completed measure/task: {output}\n", "stderr": "", "capabilities": {}},
+        **{"command": ["/bin/python", "fixture.py", "--output", OUTPUT, "--energy"], "returncode": 0},
+        **{"stdout": _printed(energy, OUTPUT), "stderr": "", "capabilities": {}},
         "finished_at_utc": "2026-09-14T23:53:16.101848+00:00",
         "input_sha256": metadata["input_hashes"],
         "result": {
@@ -148,6 +148,23 @@ def learner_measurement() -> dict[str, Any]:
             "test_labels_read": False,
         },
     }
+
+
+def _printed(energy: dict[str, Any], output: str) -> str:
+    trials = [f"Energy trial {t['trial']} {t['idle_adjusted_mj_per_task']} mJ/task\n" for t in energy["trials"]]
+    return "".join(trials) + f"Completed measure/task: {output}\n"
+
+
+def with_sentences(provenance: dict[str, Any]) -> dict[str, Any]:
+    """An original of the learner from what a run keeps of it: where sentences were left out are others."""
+    content: dict[str, Any] = copy.deepcopy(provenance["original"])
+    for path in provenance["left_out"]:
+        *parents, key = path.removeprefix("$.").split(".")
+        functools.reduce(lambda held, name: held[name], parents, content)[key] = "in other words"
+    if "stdout" in content:
+        command = content["command"]
+        content["stdout"] = _printed(content["result"]["energy"], command[command.index("--output") + 1])
+    return content
 
 
 def learner_qualification() -> dict[str, Any]:

@@ -49,6 +49,7 @@ def _rows(connection: Connection, table: Table, names: dict[str, dict[int, Any]]
             owner = name.removesuffix("_id")
             if name in LEFT_OUT or (owner == table.name and owner in GENERATED):
                 continue
-            values.append((name, names[owner][value] if owner in GENERATED and value is not None else value))
+            refers = owner in GENERATED and name != owner and value is not None
+            values.append((name, names[owner][value] if refers else value))
         rows.append(values)
     return sorted(rows, key=repr)

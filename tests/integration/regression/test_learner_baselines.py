@@ -38,6 +38,7 @@ from regression.results.times import time_findings
 from tests.integration.gpu_tasks.test_build_from_mnist import SOURCE
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_records import sha256_of
+from tests.support.original_records import with_sentences
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(SOURCE is None, reason="no MNIST images, of which the set learner is made")
@@ -164,7 +165,7 @@ def test_an_original_that_is_imported_after_the_set_up_is_the_run_that_shipped(
 ) -> None:
     record = read_record(BASELINES / f"{name}-a100.json", RunRecord)
     original, imported = tmp_path / "original.json", tmp_path / "imported.json"
-    original.write_text(json.dumps(record.provenance["original"]), encoding="utf-8")
+    original.write_text(json.dumps(with_sentences(record.provenance)), encoding="utf-8")
     assert main(["convert", str(original), "--out", str(imported)]) == 0
     assert import_record(shipped.writer, imported).status is LoadStatus.UNCHANGED
 
