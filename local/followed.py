@@ -8,7 +8,7 @@ more belongs to a command that is gone, and the supervisor of the stack, or that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -35,8 +35,9 @@ def following(home: Home, client: Airflow, dag_id: str, run_id: str) -> Iterator
     try:
         yield
     except BaseException:
-        client.fail_run(dag_id, run_id)  # where Airflow is away, too, the file stays
-        path.unlink(missing_ok=True)
+        with suppress(LauncherError):  # where Airflow is away, too, the file stays, and the command ends as it was ended
+            client.fail_run(dag_id, run_id)
+            path.unlink(missing_ok=True)
         raise
     else:
         path.unlink(missing_ok=True)
