@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_tasks.environments import pip_steps
 from gpu_tasks.records import BadInput, InfrastructureFailure, write_text_atomically
 
 FOLDER = Path(__file__).resolve().parent
@@ -127,7 +128,7 @@ def _ensure_uv(base: Path) -> Path:
 
 def _make(uv: Path, base: Path, environment: Environment) -> None:
     target = environment.folder(base)
-    started = time.monotonic()
+    started, steps = time.monotonic(), _Steps()
     print(f"making environment {environment.name} ...", end="", flush=True, file=sys.stderr)
     shutil.rmtree(target, ignore_errors=True)
     settings = _uv_environment(base)
@@ -139,11 +140,24 @@ def _make(uv: Path, base: Path, environment: Environment) -> None:
     if environment.apart is not None:
         _run([*install, "--no-deps", "-r", str(environment.apart)], failure, settings)
     if environment.by_pip is not None:
-        pip = [_python_with_pip(), "-m", "pip", "--python", str(environment.python(base)), "install", "--quiet"]
+        pip = [_python_with_pip(), "-m", "pip", "--python", str(environment.python(base)), "install"]
         pip += ["--disable-pip-version-check", "--no-input", "-r", str(environment.by_pip)]
-        _run(pip, failure, {name: value for name, value in os.environ.items() if name not in _OTHERS})
+        variables = {name: value for name, value in os.environ.items() if name not in _OTHERS}
+        _check(*pip_steps.run(pip, variables, steps.say), failure)
     write_text_atomically("".join(f"{name}\n" for name in _installed(target)), target / _COMPLETE)
-    print(f" {time.monotonic() - started:.0f} s", file=sys.stderr)
+    took = f"{time.monotonic() - started:.0f} s"
+    print(f"made environment {environment.name} in {took}" if steps.said else f" {took}", file=sys.stderr)
+
+
+class _Steps:
+    """Lines below the one that says what is being made; ``said``: whether there are any."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def say(self, step: str) -> None:
+        print("" if self.said else "\n", f"  {step}", sep="", flush=True, file=sys.stderr)
+        self.said = True
 
 
 def _installed(target: Path) -> list[str]:
@@ -193,8 +207,12 @@ def _run(command: list[str], failure: str, environment: dict[str, str]) -> None:
     result = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    if result.returncode != 0:
+    _check(result.returncode, result.stderr, failure)
+
+
+def _check(status: int, messages: str, failure: str) -> None:
+    if status != 0:
         print(file=sys.stderr)
-        sys.stderr.write(result.stderr)
-        message = f"{failure} (exit {result.returncode}; its messages are above)"
+        sys.stderr.write(messages)
+        message = f"{failure} (exit {status}; its messages are above)"
         raise InfrastructureFailure("environment_not_made", message)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_tasks.environments import build
+from gpu_tasks.environments import build, pip_steps
 from gpu_tasks.environments.build import Environment, ensure, named
 from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record
 from local import environments
@@ -118,6 +118,39 @@ def test_pip_comes_last_and_brings_what_is_needed(base: Path, environment: Envir
     assert whole.is_complete(base)
     shutil.rmtree(package(whole, base, "delta-1.0"))
     assert not whole.is_complete(base)
+
+
+def test_a_wait_for_pip_is_told_step_by_step(
+    base: Path, environment: Environment, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """pip itself again: what it says of installing is what is told, and the time comes on a line of its own."""
+    by_pip = tmp_path / "pip.txt"
+    by_pip.write_text(f"{wheel(tmp_path, 'gamma')}\n{wheel(tmp_path, 'delta')}\n", encoding="utf-8")
+    ensure(base, Environment("small", environment.lock, None, by_pip))
+    told = r"making environment small \.\.\.\n  installing 2 packages\nmade environment small in \d+ s\n"
+    assert re.fullmatch(told, capfd.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "  Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (526.6 MB)\n",
+            "downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (526.6 MB)",
+        ),
+        (
+            "Downloading https://me:secret@index.test/a/triton-3.whl?token=secret#sha256=00 (1.2 GB)\n",
+            "downloading triton-3.whl (1.2 GB)",
+        ),
+        ("  Using cached sympy-1.14.0-py3-none-any.whl (6.3 MB)\n", "cached sympy-1.14.0-py3-none-any.whl (6.3 MB)"),
+        ("  Downloading torch-2.13.0.whl.metadata (30 kB)\n", None),
+        ("Installing collected packages: one\n", "installing 1 package"),
+        ("Collecting torch==2.13.0 (from -r pip.txt (line 5))\n", None),
+        ("Looking in indexes: https://me:****@index.test/simple\n", None),
+    ],
+)
+def test_a_line_of_pip_is_told_where_it_is_a_wait(line: str, told: str | None) -> None:
+    assert pip_steps.step_of(line) == told
 
 
 def test_what_pip_cannot_install_is_said(
