@@ -35,7 +35,7 @@ def following(home: Home, client: Airflow, dag_id: str, run_id: str) -> Iterator
     try:
         yield
     except BaseException:
-        with suppress(LauncherError):  # where Airflow is away, too, the file stays, and the command ends as it was ended
+        with suppress(LauncherError):  # where Airflow is away, too, the file stays
             client.fail_run(dag_id, run_id)
             path.unlink(missing_ok=True)
         raise
