@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ import httpx
 from local.errors import LauncherError, Usage
 
 FINISHED = ("success", "failed")
+TRIES, PAUSE_S = 4, 0.5
 
 
 class Airflow:
@@ -82,9 +84,17 @@ class Airflow:
         return cast(int, event["id"])
 
     def fail_run(self, dag_id: str, run_id: str) -> None:
-        """Mark a run failed, which ends its tasks; nothing where there is no such run."""
+        """Mark a run failed, which ends its tasks; nothing where there is no such run.
+
+        Airflow's scheduler writes the same rows, and the database may end the one of the two that asked last.
+        """
         path = f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}"
-        self._request("PATCH", path, json={"state": "failed"}, accept=(200, 404))
+        for tried in range(1, TRIES + 1):
+            lost = (500,) if tried < TRIES else ()
+            answer = self._request("PATCH", path, json={"state": "failed"}, accept=(200, 404, *lost))
+            if answer.status_code != 500:
+                return
+            time.sleep(PAUSE_S * tried)
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Every task instance of the run, mapped ones included."""
