@@ -41,6 +41,6 @@ def test_a_run_is_marked_failed_though_the_scheduler_wrote_it_at_the_same_time(
 @pytest.mark.parametrize(("answers", "left"), [([500] * 5, 1), ([403, 200], 1)])
 def test_what_does_not_pass_is_said(answers: list[int], left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     client, _ = client_of(answers, monkeypatch)
-    with pytest.raises(LauncherError, match="Airflow refused PATCH .*deadlock detected"):
+    with pytest.raises(LauncherError, match=r"Airflow refused PATCH .*deadlock detected"):
         client.fail_run("nightly_learner", "run__1+00:00")
     assert len(answers) == left
