@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass
 from functools import cache
-from unittest import mock
 
+from gpu_tasks.devices.base import ReplayTiming
 from gpu_tasks.devices.emulated.device import EmulatedQda
+from gpu_tasks.devices.simulated import SimulatedDevice
 from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
@@ -15,7 +16,6 @@ from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.interleaving import ARM, BLOCKS_A_ROUND
 from gpu_tasks.programs.rounds import blank_round, make_ready, wrong_output_after
 from gpu_tasks.records import Effects, RoundRecord
-from gpu_tasks.workloads.qda.simulated_device import SimulatedQda
 from gpu_tasks.workloads.qda.workload import Qda
 from regression.detectors.paired import BlockPair
 
@@ -37,8 +37,7 @@ def turns(seed: int, drift: str, effects: Effects, blocks: int, first_round: int
     Rounds are numbered from ``first_round`` on, and the order within their blocks follows from their number.
     """
     gpu = SimulatedGpu(seed=seed, drift=drift, effects=effects)
-    with mock.patch("gpu_tasks.devices.simulated.EmulatedQda", lambda *_, **__: _emulated()):
-        candidate, pinned = SimulatedQda(Qda(), gpu=gpu), SimulatedQda(Qda(), gpu=gpu)
+    candidate, pinned = SimulatedDevice(_emulated(), gpu), SimulatedDevice(_emulated(), gpu)
     for device in (candidate, pinned):
         make_ready(device, _draw())
     bench = Bench(candidate, pinned, candidate.instruments(), None, NO_LIMITS, _silent)  # type: ignore[arg-type]
@@ -81,7 +80,11 @@ class _Remembered(EmulatedQda):
     def poison_scratch(self) -> None:
         """Nothing: what is there stays."""
 
-    eager = replay = capture = poison_scratch  # type: ignore[assignment]
+    eager = capture = poison_scratch
+
+    def replay(self, repeats: int = 1) -> ReplayTiming:
+        """Nothing either: the simulated board has times of its own."""
+        return ReplayTiming(None, None)
 
 
 @cache
