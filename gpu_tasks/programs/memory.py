@@ -17,6 +17,7 @@ from gpu_tasks.devices.base import AccountedDevice, Device
 from gpu_tasks.devices.registry import open_device
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.attempts import repeated
+from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.profile import profiled
 from gpu_tasks.programs.simulation_choice import simulation
@@ -53,6 +54,10 @@ def run(arguments: Namespace) -> MemoryRecord:
     profile = profiled(arguments, kind)
     agreed = int(np.sum(predictions == draw.frozen_predictions))
     reason = _reason(first, matched, agreed, len(predictions))
+    progress(
+        f"draw {arguments.draw}: {INVOCATIONS} runs, {len(matched)} of {len(first)} hashes came out again, "
+        f"named storage {inventory.unique_named_storage_bytes} bytes"
+    )
     return MemoryRecord(
         kind="memory",
         created_at=utc_now(),

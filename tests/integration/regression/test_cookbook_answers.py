@@ -12,9 +12,11 @@ import psycopg2
 import pytest
 from psycopg2.extensions import connection as Connection
 
+from gpu_tasks.sources import ROOT
 from local.cookbook import FOLDER, find_question, questions
 from regression.detectors import CheckVerdict, Verdict
 from regression.results import tables
+from regression.results.baselines import ensure_first_baselines
 from regression.results.checks import store_check
 from regression.results.loading import load_run
 from tests.integration.regression.cookbook_answers import NIGHTS, PREDICTIONS, Answer
@@ -75,6 +77,18 @@ def test_storage_by_table_names_every_table_and_adds_up(reader: Connection) -> N
     assert {row["table_name"] for row in found} == {*tables.metadata.tables, "alembic_version"}
     assert sum(row["percent"] for row in found) == pytest.approx(100)
     assert all(row["bytes"] >= row["index_bytes"] > 0 for row in found)
+
+
+def test_trials_of_the_original_records_have_their_figure(database: Database) -> None:
+    """Computed again from their counters; nothing else is known of them: their windows were not kept."""
+    ensure_first_baselines(database.writer, ROOT / "gpu_tasks" / "baselines")
+    question = find_question("learner_trials")
+    with database.reader.connect() as connection:
+        values = question.values({"until": "2026-09-14"})
+        rows = connection.exec_driver_sql(question.bound, values).mappings().all()
+    figures = sorted((round(row["trial_mj"], 3), row["trial_low_mj"], row["aligned_mj"]) for row in rows)
+    expected = (981.056, 1002.575, 1030.949, 1071.626, 1096.729, 1176.045)
+    assert figures == [(figure, None, None) for figure in expected]
 
 
 @pytest.mark.parametrize(

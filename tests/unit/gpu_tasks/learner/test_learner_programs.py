@@ -175,7 +175,7 @@ def test_qualify_names_what_does_not_hold(run: Callable[..., Any], monkeypatch: 
     assert "training, depth 1: epoch 0, batch 0: velocity weights.1" in record.reason.message
 
 
-def test_memory(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_memory(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = tmp_path / "p.npy"
     status, record = run(MemoryRecord, "memory", *SPRING, "--predictions", str(written), "--profile")
     assert (status, record.agreed, record.total) == (0, 10_000, 10_000)
@@ -183,6 +183,8 @@ def test_memory(run: Callable[..., Any], tmp_path: Path) -> None:
     assert record.inventory.unique_named_storage_bytes == 13_960_864
     assert sorted(record.hashes_matched) == sorted(record.state_hashes)
     assert record.profile_reason.code == "no_profile_here"
+    told = "draw 0: 5 runs, 26 of 26 hashes came out again, named storage 13960864 bytes\n"
+    assert told in "".join(capsys.readouterr())
     found = np.load(written)
     assert (found.dtype, found.shape, record.predictions_file) == (np.int64, (10_000,), str(written))
 
