@@ -74,7 +74,8 @@ def _disk(home: Home) -> tuple[str, str]:
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
-    return ("ok" if free >= NEEDED_BYTES else "fail"), f"{free / 1024**3:.1f} GiB free, 3 GiB needed"
+    needed = "3 GiB needed; torch with CUDA, which a workload may ask for, takes 5 more"
+    return ("ok" if free >= NEEDED_BYTES else "fail"), f"{free / 1024**3:.1f} GiB free, {needed}"
 
 
 def _server_user(_: Home) -> tuple[str, str]:

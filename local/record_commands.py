@@ -100,7 +100,7 @@ def command_export(home: Home, arguments: argparse.Namespace) -> int:
     ):
         if arguments.run is not None:
             content = exporting.kept_record(connection, home.records, arguments.run)
-            return _deliver(content, arguments.out)
+            return _deliver(content, arguments.out, arguments.run)
         columns = exporting.columns_of(connection, arguments.view)
         rows = exporting.read_view(connection, arguments.view, columns, since=since, device=arguments.device)
         if arguments.out is None:
@@ -118,12 +118,13 @@ def command_export(home: Home, arguments: argparse.Namespace) -> int:
     return Outcome.OK.exit_code
 
 
-def _deliver(content: bytes, out: Path | None) -> int:
+def _deliver(content: bytes, out: Path | None, run: str) -> int:
     if out is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
         write_text_atomically(content.decode(), out)
+        print(f"{out}: the record of run {run}, {len(content)} bytes", file=sys.stderr)
     return Outcome.OK.exit_code
 
 

@@ -145,7 +145,9 @@ def test_a_run_is_exported_and_its_file_says_the_same_elsewhere(
 ) -> None:
     nightly("import", *originals)
     out = tmp_path / "out" / "run.json"
-    assert nightly("export", "qda-eleven", "--out", out)[0] == 0
+    status, output, errors = nightly("export", "qda-eleven", "--out", out)
+    assert (status, output) == (0, "")
+    assert errors.splitlines()[-1] == f"{out}: the record of run qda-eleven, {out.stat().st_size} bytes"
     assert out.read_bytes() == QDA.read_bytes()
     status, output, _ = nightly("export", "9fb0d280")
     assert (status, output) == (0, QDA.read_text())
