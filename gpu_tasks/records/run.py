@@ -63,7 +63,7 @@ class RunRequest:
     10^12 operations (low, high) and 10^12 operations per second (low, high).
     ``candidate`` is the spec of a kernel that is tried, ``against`` what it is held against (null: the pinned one) and
     ``blocks`` how many interleaved blocks are wanted. ``kernel_changed``: the kernel is another one than nights had.
-    ``library_settings`` are environment variables that the programs were given, and ``parts`` names what the run was
+    ``variables`` are environment variables that the programs were given, and ``parts`` names what the run was
     to have beside what every run has: ``qualification``, ``memory``.
     """
 
@@ -91,7 +91,7 @@ class RunRequest:
     against: str | None = None
     blocks: int | None = None
     kernel_changed: bool = False
-    library_settings: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     parts: list[str] = field(default_factory=list)
 
 

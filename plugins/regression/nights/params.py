@@ -66,7 +66,7 @@ def build_request(
         trigger=trigger,
         logical_date=logical_date,
         **{"variant": None, **values, "draws": wanted},
-        library_settings={variable: value for variable, value in set_by_params.items() if value is not None},
+        variables={variable: value for variable, value in set_by_params.items() if value is not None},
         parts=parts,
     )
 

@@ -42,7 +42,7 @@ TURN_TIMEOUT = timedelta(hours=12)
 def _settings_of(workload: str) -> dict[str, str]:
     """Environment of a workload's programs: each of its settings as the request has it, else empty."""
     return {
-        variable: f"{{{{ {NIGHT}.request.library_settings.get('{variable}', '') }}}}"
+        variable: f"{{{{ {NIGHT}.request.variables.get('{variable}', '') }}}}"
         for variable in WORKLOADS[workload].settings.values()
     }
 

@@ -54,7 +54,7 @@ def test_the_first_night_builds_the_set_and_has_every_part(
     assert Path(record.memory.predictions_file).is_file()
     settings = {setting.name: (setting.value, setting.origin) for setting in record.provision.settings}
     assert settings["CUBLAS_WORKSPACE_CONFIG"] == (":4096:8", "environment")
-    assert record.request.library_settings == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    assert record.request.variables == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
     assert (record.protocol, record.request.variant, record.rounds[0].repeats) == ("trial", None, 3)
     with database.reader.connect() as connection:
         night = connection.execute(text("SELECT workload, verdict FROM nightly WHERE run_id = :id"), {"id": path.stem})

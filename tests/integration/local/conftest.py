@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -16,6 +17,7 @@ from local.paths import ROOT, Home
 from local.processes import marked
 from local.stack import hold, stop
 from tests.support.commands import Run
+from tests.support.original_records import MADE
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +49,14 @@ def nightly(home: Home, capsys: pytest.CaptureFixture[str]) -> Run:
         return status, output.out, output.err
 
     return run
+
+
+@pytest.fixture
+def originals(tmp_path: Path) -> list[Path]:
+    """Files of the original forms."""
+    paths = []
+    for name, make in MADE.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(make(), indent=2))
+        paths.append(path)
+    return paths

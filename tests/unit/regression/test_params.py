@@ -234,10 +234,10 @@ def test_the_draws_of_a_set_that_is_not_built_yet_are_those_of_its_pinned_manife
 
 def test_a_setting_of_the_library_is_an_environment_variable_of_the_programs(folders: list[Path]) -> None:
     shipped = [folders[0], ROOT / "gpu_tasks" / "payload"]
-    assert learner(shipped).library_settings == {}
+    assert learner(shipped).variables == {}
     accepted = learner(shipped, cublas_workspace=":4096:8")
-    assert accepted.library_settings == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-    assert (request(folders).library_settings, request(folders).parts) == ({}, [])
+    assert accepted.variables == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    assert (request(folders).variables, request(folders).parts) == ({}, [])
     for wrong in (":0:0", "", ":16:8 ", 16, ["a"]):
         with pytest.raises(BadInput, match=r"^cublas_workspace: "):
             learner(shipped, cublas_workspace=wrong)
