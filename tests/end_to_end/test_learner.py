@@ -40,8 +40,8 @@ def with_torch(installation: Installation) -> Installation:
 
 def test_a_night_on_the_simulated_board_builds_its_draws_and_has_energy(with_torch: Installation) -> None:
     installation = with_torch
-    asked = ("--workload", "learner", "--device", "simulated", "--param", "draws=[0]", "--json")
-    night = installation.nightly("run", *asked)
+    params = ("--param", "draws=[0]", "--param", "confirm_rounds=0")
+    night = installation.nightly("run", "--workload", "learner", "--device", "simulated", *params, "--json")
     assert night.returncode == 0, night.stderr
     assert "building the set learner" in night.stderr
     result = json.loads(night.stdout.splitlines()[-1])

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from local.runs import DAGS
 from tests.end_to_end.test_night import SMALL
 from tests.support.installation import LOOPBACK, Installation
 
@@ -52,7 +53,8 @@ def test_the_pages_want_the_printed_login(running: str) -> None:
     token = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": password}).json()
     dags = httpx.get(f"{address}/api/v2/dags", headers={"Authorization": f"Bearer {token['access_token']}"}).json()
     found = {dag["dag_id"]: dag["is_paused"] for dag in dags["dags"]}
-    assert found == dict.fromkeys(("compare_kernels", "kernel_changed", "nightly_qda", "nightly_watchdog"), False)
+    assert found == dict.fromkeys(DAGS, False)
+    assert set(DAGS) > {"nightly_qda", "nightly_learner", "compare_kernels", "nightly_watchdog"}
 
 
 def test_a_night_before_the_installation_is_not_made_up_for(installation: Installation, running: str) -> None:
@@ -83,7 +85,7 @@ def test_trigger_returns_at_once_and_down_does_not_cut_the_run_off(installation:
     assert run_id in status.stdout
     log = installation.nightly("logs", run_id, "validate")
     assert log.returncode == 0
-    assert "gpu_tasks validate --draw 3" in log.stdout
+    assert "gpu_tasks validate --workload qda --draw 3" in log.stdout
 
 
 def test_a_run_uses_the_running_stack_and_leaves_it_running(installation: Installation, running: str) -> None:

@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "workloads.md"
 NAMED = re.compile(r"`((?:gpu_tasks|dags)/[\w/]+\.py)`:\n\n```python\n(.*?)```", re.DOTALL)
 ENTRY = re.compile(r"```python\n(PRODUCT = .*?)```", re.DOTALL)
 NIGHTS = "plugins/regression/nights/workloads.py"
-COMMANDS = re.compile(r"^    python -m gpu_tasks (.*)$", re.MULTILINE)
+COMMANDS = re.compile(r"^    \./nightly task (.*)$", re.MULTILINE)
 
 
 def of_the_page() -> tuple[dict[str, str], str]:
