@@ -24,7 +24,7 @@ def postgres_server() -> Iterator[Cluster]:
     cluster.initialise()
     cluster.start()
     try:
-        _hurry(cluster)
+        _set_up(cluster)
         yield cluster
     finally:
         cluster.stop()
@@ -54,11 +54,17 @@ def new_database(server: Cluster, template: str = "template1") -> Iterator[str]:
         connection.close()
 
 
-def _hurry(server: Cluster) -> None:
-    """Wait for no disk: what a power cut would lose is thrown away anyway, and a killed server loses nothing by it."""
+def _set_up(server: Cluster) -> None:
+    """Settings of a server that nobody keeps: the next test's databases are not worth a wait, and nothing stirs in them.
+
+    Nothing is flushed to disk: what a power cut would lose is thrown away anyway, and a killed server loses nothing by
+    it. Autovacuum is off: it would analyse tables at a moment of its own choosing, and with that change the rows that
+    PostgreSQL reckons with, and the plans, between two looks at the same database.
+    """
     connection = psycopg2.connect(server.admin_dsn())
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute("ALTER SYSTEM SET fsync = off")
+        cursor.execute("ALTER SYSTEM SET autovacuum = off")
         cursor.execute("SELECT pg_reload_conf()")
     connection.close()
