@@ -29,4 +29,4 @@ WHERE n.workload = :'workload'
   AND NOT EXISTS (
       SELECT FROM round AS r WHERE r.run_id = e.run_id AND r.arm = e.arm AND r.round = e.round AND NOT r.valid
   )
-ORDER BY n.started_at DESC, e.arm, e.round;
+ORDER BY n.started_at DESC, n.device_uuid, n.run_id, e.arm, e.round;

@@ -21,5 +21,5 @@ WHERE n.workload = :'workload'
   AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
   AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
   AND g.gate = 'sampling'
-ORDER BY g.value DESC NULLS FIRST, n.started_at
+ORDER BY g.value DESC NULLS FIRST, n.started_at, n.device_uuid, n.run_id
 LIMIT :'top'::integer;

@@ -22,7 +22,7 @@ WITH slowest AS (
       AND n.started_at >= :'since'::timestamp AT TIME ZONE 'UTC'
       AND n.started_at < (:'until'::timestamp + interval '1 day') AT TIME ZONE 'UTC'
       AND n.duration_s IS NOT NULL
-    ORDER BY n.duration_s DESC, n.started_at
+    ORDER BY n.duration_s DESC, n.started_at, n.device_uuid, n.run_id
     LIMIT :'top'::integer
 )
 SELECT n.night, n.device, n.duration_s, v.validation_s, r.rounds_s, t.reference_load_s,
@@ -49,4 +49,4 @@ CROSS JOIN LATERAL (
     FROM telemetry
     WHERE telemetry.run_id = n.run_id
 ) AS t
-ORDER BY n.duration_s DESC, n.started_at;
+ORDER BY n.duration_s DESC, n.started_at, n.device_uuid, n.run_id;

@@ -55,7 +55,7 @@ def new_database(server: Cluster, template: str = "template1") -> Iterator[str]:
 
 
 def _set_up(server: Cluster) -> None:
-    """Settings of a server that nobody keeps: the next test's databases are not worth a wait, and nothing stirs in them.
+    """Settings of a server that nobody keeps: its databases are not worth a wait, and nothing stirs in them.
 
     Nothing is flushed to disk: what a power cut would lose is thrown away anyway, and a killed server loses nothing by
     it. Autovacuum is off: it would analyse tables at a moment of its own choosing, and with that change the rows that
