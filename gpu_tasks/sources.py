@@ -1,4 +1,4 @@
-"""The pins: sha256 of every source file that can change a result, in ``gpu_tasks/SOURCES.sha256``.
+"""The pins: sha256 of every file that can change a result, code and data, in ``gpu_tasks/SOURCES.sha256``.
 
 Format of ``sha256sum``: ``<64 hex digits>  <path from the repository root>``, sorted by path, so that
 ``sha256sum -c gpu_tasks/SOURCES.sha256`` works too.
@@ -25,9 +25,12 @@ MISSING = "missing"
 UNREADABLE = "no file that can be read"
 
 _HOUSES = ("gpu_tasks", "kernels")
-_SUFFIXES = {".py", ".ptx", ".json", ".gz", ".in", ".txt"}
-_NAMES = {"SHA256SUMS"}
+_NO_RESULT = {".md", ".orig", ".rej", ".swp"}
+"""Suffixes of documents, and of what editors and merges leave behind."""
+
+_SETS = "gpu_tasks/payload/"
 _SHIPPED_SET = "gpu_tasks/payload/original"
+_OF_A_SET = {".json", ".npy", ".npz"}
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 
@@ -43,26 +46,32 @@ class SourcesReport:
 def source_files(root: Path) -> list[str]:
     """Paths from ``root`` of the files to pin, sorted.
 
-    Sources, PTX, baselines, environment locks and the manifest of the shipped draws (which pins the draws); caches,
-    hidden files and sets of draws that users build are not sources.
+    Whatever is there, of whatever kind: code, PTX, baselines, environment locks, the shipped draws, what is frozen of a
+    workload. A list of kinds would leave out the file that nobody thought of. Not sources are the pins themselves,
+    caches, hidden files, documents, what editors leave behind, and the arrays of sets of draws that users build, which
+    manifests of their own pin.
     """
     paths = []
     for house in _HOUSES:
         for folder, subfolders, files in os.walk(root / house):
             here = Path(folder).relative_to(root)
-            subfolders[:] = [name for name in subfolders if _is_source_folder((here / name).as_posix())]
-            paths += [(here / name).as_posix() for name in files if _is_source(name)]
+            subfolders[:] = [name for name in subfolders if not name.startswith(".") and name != "__pycache__"]
+            linked = [name for name in subfolders if (root / here / name).is_symlink()]  # nobody walks into these
+            paths += [path for name in files + linked if _is_source(path := (here / name).as_posix())]
     return sorted(paths)
 
 
-def _is_source_folder(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    a_set = path.startswith("gpu_tasks/payload/") and path != _SHIPPED_SET
-    return not name.startswith(".") and name != "__pycache__" and not a_set
+def _is_source(path: str) -> bool:
+    name, suffix = path.rpartition("/")[2], Path(path).suffix
+    if path == PINS or name.startswith((".", "#")) or name.endswith("~") or suffix in _NO_RESULT:
+        return False
+    return not (_is_in_a_users_set(path) and suffix in _OF_A_SET)
 
 
-def _is_source(name: str) -> bool:
-    return not name.startswith(".") and (Path(name).suffix in _SUFFIXES or name in _NAMES)
+def _is_in_a_users_set(path: str) -> bool:
+    """Code there counts all the same: a folder beside the modules is a package that can hide one of them."""
+    inside = path.removeprefix(_SETS)
+    return inside != path and "/" in inside and not path.startswith(f"{_SHIPPED_SET}/")
 
 
 def hash_sources(root: Path) -> dict[str, str]:
