@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from gpu_tasks.records import Outcome
+from gpu_tasks.records import MAX_BLOCKS, Outcome
 from local import bisect_state, first_look, history, runs
 from local.bisect_judging import AGREEMENT, MEASURED, see, step_of
 from local.bisect_state import BAD, GOOD, SKIPPED, Search, Step
@@ -56,6 +56,8 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     for name in ("device", "blocks"):
         if getattr(arguments, name) is not None and metric not in MEASURED:
             raise Usage(f"--{name}: expected with --metric {' or '.join(MEASURED)}, found {metric}, which needs none")
+    if arguments.blocks == 0:
+        raise Usage(f"--blocks: expected 1 to {MAX_BLOCKS}, as each step is measured, found 0")
     params = runs.parse_params(arguments.param, None)
     for name in OF_EACH_STEP:
         if name in params:
@@ -81,8 +83,9 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
         blocks=arguments.blocks,
         params=params,
     )
-    example = {"candidate": good, "device": search.device, **({} if search.blocks is None else {"blocks": 1})}
-    runs.requested(home, {**example, **search.params}, COMPARISON)  # refused before anything is tried
+    example = {"candidate": good, "device": search.device, "blocks": search.blocks}
+    # Refused before anything is tried.
+    runs.requested(home, {**example, **search.params}, COMPARISON, options=("device", "blocks"))
     bisect_state.write(home, search)
     return search
 

@@ -152,6 +152,6 @@ def draws(text: str) -> list[int]:
 
 def count(text: str) -> int:
     """How many; refused by argparse where it is no number."""
-    if not (text.isascii() and text.isdigit() and len(text) < 5):
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise argparse.ArgumentTypeError(f"expected a number from 0, found {text!r:.80}")
     return int(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -88,12 +88,16 @@ def accept_params(
         if value is not None and name in params:
             raise Usage(f"--param: {name} is given twice")
         params |= {} if value is None else {name: value}
-    requested(home, params, dag)
+    given = {name for name, value in {"device": device, **(options or {})}.items() if value is not None}
+    requested(home, params, dag, options=given)
     return params
 
 
-def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
-    """What a run with these params is asked for, defaults filled in; raises ``Usage`` where the run would refuse."""
+def requested(home: Home, params: Mapping[str, Any], dag: Dag, *, options: Collection[str] = ()) -> RunRequest:
+    """What a run with these params is asked for, defaults filled in; raises ``Usage`` where the run would refuse.
+
+    ``options`` are those of the params that were given by options of their own, and are called so.
+    """
     try:
         return build_request(
             params,
@@ -106,7 +110,8 @@ def requested(home: Home, params: Mapping[str, Any], dag: Dag) -> RunRequest:
             schema=dag.schema,
         )
     except BadInput as error:
-        raise Usage(f"param {error.message}") from None
+        name, _, said = error.message.partition(":")
+        raise Usage(f"--{name}:{said}" if name in options else f"param {error.message}") from None
 
 
 def queue(stack: Stack, dag: Dag, params: dict[str, Any]) -> str:

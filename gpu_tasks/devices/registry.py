@@ -38,13 +38,15 @@ class Simulation:
     """The simulated board: what it is told to show, and the seed of its noise.
 
     All devices that are opened with one object are kernels on one board; the first of them has the effects on time and
-    energy (``gpu_tasks.devices.simulated``). What a task costs on it depends on the ``workload``.
+    energy (``gpu_tasks.devices.simulated``). What a task costs on it depends on the ``workload``. ``told_seed`` is the
+    one that somebody gave, which ``seed`` was made from.
     """
 
     inject: str | None = None
     seed: int = 0
     tick_period_s: float = 0.1
     workload: str = DEFAULT_WORKLOAD
+    told_seed: int | None = None
 
     @cached_property
     def gpu(self) -> SimulatedGpu:
@@ -91,17 +93,19 @@ def resolve_kind(requested: str, workload: str) -> str:
     return kind
 
 
-def check_inject(kind: str, simulation: Simulation | None) -> None:
-    """Refuse effects that there are none of, and any on a device that is real.
+def check_simulation(kind: str, simulation: Simulation | None) -> None:
+    """Refuse effects that there are none of, and any, or a seed, on a device that is real.
 
-    Raises ``BadInput`` (``bad_inject``, ``inject_needs_simulated``).
+    Raises ``BadInput`` (``bad_inject``, ``inject_needs_simulated``, ``seed_needs_simulated``).
     """
-    if simulation is None or not simulation.inject:
+    if simulation is None:
         return
-    parse_effects(simulation.inject)
-    if kind != "simulated":
-        message = f"--inject: expected --device simulated with it, found {kind}"
-        raise BadInput("inject_needs_simulated", message)
+    if simulation.inject:
+        parse_effects(simulation.inject)
+    if kind != "simulated" and simulation.inject:
+        raise BadInput("inject_needs_simulated", f"--inject: expected --device simulated with it, found {kind}")
+    if kind != "simulated" and simulation.told_seed is not None:
+        raise BadInput("seed_needs_simulated", f"--seed: expected --device simulated with it, found {kind}")
 
 
 def open_device(
@@ -113,7 +117,7 @@ def open_device(
     """Open a device of the requested kind with the workload's kernels loaded; the caller closes it.
 
     Raises ``BadInput``: ``unknown_device``, ``device_not_available`` for a kind that this version cannot open, or
-    ``inject_needs_simulated`` for effects on one that is real.
+    ``inject_needs_simulated`` or ``seed_needs_simulated`` for effects or a seed on one that is real.
     """
     kind = resolve_kind(requested, workload.name)
     found = declared(workload.name)
@@ -124,7 +128,7 @@ def open_device(
             "device_not_available",
             f"--device: {kind} is not available for workload {workload.name} in this version; available: {available}",
         )
-    check_inject(kind, simulation)
+    check_simulation(kind, simulation)
     wanted = Wanted(workload, kernels or KernelChoice(), simulation or Simulation(workload=workload.name))
     _refuse_kernels(found, kind, wanted.kernels)
     return opener(wanted)

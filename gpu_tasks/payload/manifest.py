@@ -11,12 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from gpu_tasks.payload.errors import PayloadDefect
 from gpu_tasks.payload.layout import ArrayLayout, draw_layout
-from gpu_tasks.records import BadInput, DrawIdentity, PayloadIdentity, from_json
+from gpu_tasks.records import MAX_DRAWS, BadInput, DrawIdentity, PayloadIdentity, from_json
 from gpu_tasks.workloads.base import DrawnWorkload
 
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
-MAX_DRAWS = 100
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._/-]{1,200}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -6,18 +6,13 @@ import math
 from argparse import Namespace
 from pathlib import Path
 
-from gpu_tasks.records import BadInput, TelemetryRecord
-
-MOST_BLOCKS = 100
-"""Most of an hour with four arms."""
-
-MOST_ROUND = 9999
-"""Numbers of rounds have four digits at most wherever they are named."""
+from gpu_tasks.records import MAX_BLOCKS, MAX_REPEATS, MAX_ROUND, MAX_SEED, BadInput, TelemetryRecord
 
 TICK_S = (1e-3, 1.0)
 """A counter that steps more seldom counts as standing still."""
 
 LARGEST_WALK = 1e3
+MOST_QUOTED = 80
 
 Rule = tuple[str, bool, str, object]
 """What is told, whether it may be so, what was expected, what was found."""
@@ -32,10 +27,38 @@ def check_limits(arguments: Namespace) -> None:
             raise BadInput("bad_limit", f"{option}: expected a number above 0, found {value}")
 
 
-def check_blocks(blocks: int) -> None:
+def check_round(number: int) -> None:
+    """Raise ``BadInput`` (``bad_round``) for the number of a round that no run has."""
+    if not 0 <= number <= MAX_ROUND:
+        raise BadInput("bad_round", _outside("--round", 0, MAX_ROUND, number))
+
+
+def check_replays(repeats: int | None) -> None:
+    """Raise ``BadInput`` (``bad_repeats``); null leaves them to the device."""
+    if repeats is not None and not 1 <= repeats <= MAX_REPEATS:
+        raise BadInput("bad_repeats", _outside("--repeats", 1, MAX_REPEATS, repeats))
+
+
+def check_blocks(blocks: int, fewest: int = 1) -> None:
     """Raise ``BadInput`` (``bad_blocks``)."""
-    if not 1 <= blocks <= MOST_BLOCKS:
-        raise BadInput("bad_blocks", f"--blocks: expected 1 to {MOST_BLOCKS}, found {blocks}")
+    if not fewest <= blocks <= MAX_BLOCKS:
+        raise BadInput("bad_blocks", _outside("--blocks", fewest, MAX_BLOCKS, blocks))
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise ``BadInput`` (``bad_seed``); null leaves it to the program."""
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise BadInput("bad_seed", _outside("--seed", 0, MAX_SEED, seed))
+
+
+def _outside(option: str, low: int, high: int, found: int) -> str:
+    return f"{option}: expected {low} to {high}, found {shortened(found)}"
+
+
+def shortened(value: object) -> str:
+    """A value in an error, however long somebody made it."""
+    text = str(value)
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."
 
 
 def check_telemetry(record: TelemetryRecord, path: Path) -> None:

@@ -17,12 +17,12 @@ from gpu_tasks.comparison.differing import differing, with_scores
 from gpu_tasks.comparison.emulation import Emulated, Wanted, emulate, first_wrong, validated
 from gpu_tasks.devices.base import Device
 from gpu_tasks.devices.manifest import read_manifest
-from gpu_tasks.devices.registry import KernelChoice, check_inject, open_device, resolve_kind
+from gpu_tasks.devices.registry import KernelChoice, check_simulation, open_device, resolve_kind
 from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.energy.trust import comparison_trust
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.attempts import repeated
-from gpu_tasks.programs.bounds import MOST_BLOCKS, check_limits
+from gpu_tasks.programs.bounds import check_blocks, check_limits, shortened
 from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.interleaving import Pair, measure_blocks
 from gpu_tasks.programs.rounds import check_same_device, read_telemetry
@@ -45,8 +45,7 @@ from gpu_tasks.workloads.registry import get_workload
 def run(arguments: Namespace) -> ComparisonRecord:
     """Emulate, validate, measure, in this order, and each only if what came before it went well."""
     check_limits(arguments)
-    if not 0 <= arguments.blocks <= MOST_BLOCKS:
-        raise BadInput("bad_blocks", f"--blocks: expected 0 to {MOST_BLOCKS}, found {arguments.blocks}")
+    check_blocks(arguments.blocks, fewest=0)
     return _Compared(arguments).record(read_telemetry(arguments.telemetry))
 
 
@@ -60,7 +59,7 @@ class _Compared:
         self._draws = _draws(arguments.draws, self._payload)
         self._kind = resolve_kind(arguments.device, self._workload.name)
         self._simulation = simulation(arguments, "compare")
-        check_inject(self._kind, self._simulation)
+        check_simulation(self._kind, self._simulation)
         if self._kind == "reference":
             raise BadInput("no_ptx_here", "--device: expected a device that runs PTX, found reference")
         self._choices = [_choice(arguments.manifest), _choice(arguments.against_manifest)]
@@ -216,8 +215,10 @@ def _draws(text: str | None, payload: Payload) -> list[int]:
         raise BadInput("bad_draws", f"--draws: expected numbers with commas between them, found {text!r:.80}") from None
     if len(set(draws)) < len(draws):
         raise BadInput("bad_draws", f"--draws: expected each number once, found {text!r:.80}")
+    last = len(payload.manifest.draws) - 1
     for number in draws:
-        payload.manifest.draw(number)
+        if not 0 <= number <= last:
+            raise BadInput("draw_not_found", f"--draws: expected 0 to {last}, found {shortened(number)}")
     return draws
 
 

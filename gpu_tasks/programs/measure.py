@@ -14,7 +14,7 @@ from gpu_tasks.energy.rounds import Bench, Limits, measure_energy
 from gpu_tasks.energy.windows import LONGEST_S, active_window, check_repeats, default_repeats, seconds_per_replay
 from gpu_tasks.payload.draws import Draw, Payload
 from gpu_tasks.programs.attempts import repeated
-from gpu_tasks.programs.bounds import MOST_ROUND, check_blocks, check_limits
+from gpu_tasks.programs.bounds import check_blocks, check_limits, check_replays, check_round
 from gpu_tasks.programs.console import Phases, progress
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.rounds import (
@@ -69,10 +69,8 @@ def run(arguments: Namespace) -> RoundRecord:
 
 def _check(arguments: Namespace) -> None:
     check_limits(arguments)
-    if not 0 <= arguments.round <= MOST_ROUND:
-        raise BadInput("bad_round", f"--round: expected 0 to {MOST_ROUND}, found {arguments.round}")
-    if arguments.repeats is not None and arguments.repeats < 1:
-        raise BadInput("bad_repeats", f"--repeats: expected 1 or more, found {arguments.repeats}")
+    check_round(arguments.round)
+    check_replays(arguments.repeats)
     check_blocks(arguments.blocks)
     if arguments.protocol not in (None, *STORED_PROTOCOLS):
         raise BadInput(

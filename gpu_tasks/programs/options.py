@@ -82,7 +82,10 @@ def add_common(parser: argparse.ArgumentParser, *, payload: bool = False, device
             help="refuse to measure energy under another power limit (default: NIGHTLY_POWER_LIMIT_W, else any)",
         )
         parser.add_argument(
-            "--seed", type=int, metavar="S", help="simulated device only: seed of its noise (default: 0)"
+            "--seed",
+            type=int,
+            metavar="S",
+            help="simulated device only: seed of its noise, 0 to 4294967295 (default: 0)",
         )
 
 

@@ -20,16 +20,16 @@ from gpu_tasks.energy.quantiles import detectable_difference
 from gpu_tasks.energy.uncertainty import Surroundings, edge_time_s
 from gpu_tasks.payload.draws import Payload
 from gpu_tasks.programs.attempts import repeated
-from gpu_tasks.programs.bounds import check_blocks, check_limits
+from gpu_tasks.programs.bounds import check_blocks, check_limits, shortened
 from gpu_tasks.programs.console import Phases
 from gpu_tasks.programs.kernel_choice import kernel_choice
 from gpu_tasks.programs.plot import check_format, plot_probe
 from gpu_tasks.programs.simulation_choice import simulation
-from gpu_tasks.records import PROTOCOLS, BadInput, InvalidMeasurement, Reason
+from gpu_tasks.records import MAX_ROUNDS, PROTOCOLS, BadInput, InvalidMeasurement, Reason
 from gpu_tasks.workloads.registry import get_workload
 
 SHORTEST_S = 30.0
-FEWEST_ROUNDS, MOST_ROUNDS = 2, 100
+FEWEST_ROUNDS = 2  # fewer have no spread
 WANTED_SHARE = 0.03
 """A change of 3 % of the task's energy is what the advice is for."""
 
@@ -79,9 +79,9 @@ def run(arguments: Namespace) -> None:
 def _check(arguments: Namespace) -> None:
     if not SHORTEST_S <= arguments.seconds <= 86400:
         raise BadInput("bad_seconds", f"--seconds: expected {SHORTEST_S:.0f} to 86400, found {arguments.seconds}")
-    if not FEWEST_ROUNDS <= arguments.rounds <= MOST_ROUNDS:
-        expected = f"{FEWEST_ROUNDS} to {MOST_ROUNDS}"
-        raise BadInput("bad_rounds", f"--rounds: expected {expected}, found {arguments.rounds}")
+    if not FEWEST_ROUNDS <= arguments.rounds <= MAX_ROUNDS:
+        expected = f"{FEWEST_ROUNDS} to {MAX_ROUNDS}"
+        raise BadInput("bad_rounds", f"--rounds: expected {expected}, found {shortened(arguments.rounds)}")
     check_limits(arguments)
     check_blocks(arguments.blocks)
     if arguments.plot is not None:
@@ -115,7 +115,7 @@ def _resolutions(conditions: Conditions, plans: list[Plan], rounds: int, blocks:
         detectable = detectable_difference(sd, rounds)
         if detectable is None:
             raise ValueError("two rounds or more were checked for")
-        enough = (n for n in range(FEWEST_ROUNDS, MOST_ROUNDS + 1) if _finds(sd, n, WANTED_SHARE * energy_mj))
+        enough = (n for n in range(FEWEST_ROUNDS, MAX_ROUNDS + 1) if _finds(sd, n, WANTED_SHARE * energy_mj))
         found.append(Resolution(name, sd, detectable, detectable / energy_mj, next(enough, None)))
     return found
 
@@ -139,7 +139,7 @@ def _table(name: str, found: Probe, conditions: Conditions, resolutions: list[Re
         f"  {'figure':<36}{'sd of a round':>15}{f'found, {rounds} rounds':>22}{'rounds for 3 %':>16}",
     ]
     for r in resolutions:
-        needed = str(r.rounds_for_3_percent) if r.rounds_for_3_percent else f"over {MOST_ROUNDS}"
+        needed = str(r.rounds_for_3_percent) if r.rounds_for_3_percent else f"over {MAX_ROUNDS}"
         share = f"({r.detectable_share:.1%})"
         lines.append(f"  {r.figure:<36}{r.round_sd_mj:>12.5f} mJ{r.detectable_mj:>12.5f} mJ {share:>9}{needed:>14}")
     lines += ["", *_advice(resolutions), ""]
@@ -157,7 +157,7 @@ def _advice(resolutions: list[Resolution]) -> list[str]:
         "and whether the sensor tells the truth is for the reference load of `telemetry` to say."
     )
     if not usable:
-        return [f"No protocol finds 3 % here in {MOST_ROUNDS} rounds. {note}"]
+        return [f"No protocol finds 3 % here in {MAX_ROUNDS} rounds. {note}"]
     best = min(usable, key=lambda r: (r.rounds_for_3_percent or 0, r.detectable_mj))
     return [f"For a change of 3 %: {best.figure}, {max(3, best.rounds_for_3_percent or 0)} rounds or more. {note}"]
 

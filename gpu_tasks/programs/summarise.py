@@ -9,11 +9,16 @@ from pathlib import Path
 
 from gpu_tasks.energy.figures import summarise
 from gpu_tasks.energy.trust import comparison_trust, energy_trust
-from gpu_tasks.programs.bounds import MOST_BLOCKS
+from gpu_tasks.programs.bounds import Rule, shortened
 from gpu_tasks.programs.judging import judge
 from gpu_tasks.programs.parts import Part, read_parts
 from gpu_tasks.records import (
     FORMAT,
+    MAX_BLOCKS,
+    MAX_DRAWS,
+    MAX_REPEATS,
+    MAX_ROUNDS,
+    MAX_SEED,
     BadInput,
     ComparisonRecord,
     ConfirmationRecord,
@@ -29,9 +34,6 @@ from gpu_tasks.records import (
 )
 from gpu_tasks.workloads.registry import get_workload
 
-MOST_PARTS = 1000
-"""Draws or rounds of one run at most."""
-
 
 def run(arguments: Namespace) -> RunRecord:
     """Read the request and every part that is there; raises ``BadInput`` only when the request cannot be read."""
@@ -44,17 +46,25 @@ def run(arguments: Namespace) -> RunRecord:
 
 def check_request(request: RunRequest, path: Path) -> None:
     """Refuse a request that no run can have; raises ``BadInput`` with file, field, expected and found."""
-    draws, confirm, blocks = request.draws, request.confirm_rounds or 0, request.blocks or 0
-    rules = (
-        ("rounds", 0 <= request.rounds <= MOST_PARTS, f"0 to {MOST_PARTS}", request.rounds),
-        ("confirm_rounds", 0 <= confirm <= MOST_PARTS, f"0 to {MOST_PARTS}", confirm),
-        ("blocks", 0 <= blocks <= MOST_BLOCKS, f"0 to {MOST_BLOCKS}", blocks),
-        ("draws", 0 < len(draws) <= MOST_PARTS, f"1 to {MOST_PARTS} of them", len(draws)),
-        ("draws", len(set(draws)) == len(draws) and min(draws, default=0) >= 0, "distinct numbers from 0", draws),
+    draws = request.draws
+    numbers = (
+        ("rounds", request.rounds, 0, MAX_ROUNDS),
+        ("confirm_rounds", request.confirm_rounds, 0, MAX_ROUNDS),
+        ("blocks", request.blocks, 0, MAX_BLOCKS),
+        ("repeats", request.repeats, 1, MAX_REPEATS),
+        ("seed", request.seed, 0, MAX_SEED),
     )
+    rules: list[Rule] = [
+        (field, found is None or low <= found <= high, f"{low} to {high}", found) for field, found, low, high in numbers
+    ]
+    last, distinct = MAX_DRAWS - 1, len(set(draws)) == len(draws)
+    rules += [
+        ("draws", bool(draws), f"1 to {MAX_DRAWS} of them", "none"),
+        ("draws", distinct and all(0 <= n <= last for n in draws), f"distinct numbers from 0 to {last}", draws),
+    ]
     for field, holds, expected, found in rules:
         if not holds:
-            raise BadInput("bad_request", f"{path}: $.{field}: expected {expected}, found {str(found)[:80]}")
+            raise BadInput("bad_request", f"{path}: $.{field}: expected {expected}, found {shortened(found)}")
     get_workload(request.workload)
     parse_utc(request.accepted_at)
 

@@ -46,6 +46,7 @@ from gpu_tasks.records.energy import (
 )
 from gpu_tasks.records.failure import RECORDS, failure_record
 from gpu_tasks.records.ids import run_id_for
+from gpu_tasks.records.limits import MAX_BLOCKS, MAX_DRAWS, MAX_REPEATS, MAX_ROUND, MAX_ROUNDS, MAX_SEED
 from gpu_tasks.records.memory import (
     DeviceMemory,
     Inventory,
@@ -107,6 +108,12 @@ __all__ = [
     "FIGURES",
     "FORMAT",
     "GATES",
+    "MAX_BLOCKS",
+    "MAX_DRAWS",
+    "MAX_REPEATS",
+    "MAX_ROUND",
+    "MAX_ROUNDS",
+    "MAX_SEED",
     "PAYLOAD_NAME",
     "PROTOCOLS",
     "RECORDS",

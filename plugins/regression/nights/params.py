@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gpu_tasks.records import BadInput, RunRequest, parse_effects, run_id_for, utc_now
+from gpu_tasks.records import MAX_SEED, BadInput, RunRequest, parse_effects, run_id_for, utc_now
 from regression.nights import workloads
 from regression.nights.payload_sets import payload_draws
-from regression.nights.schema import MAX_SEED, SIMULATED, Schema
+from regression.nights.schema import SIMULATED, Schema
 
 MOST_QUOTED = 80
 
@@ -95,7 +95,9 @@ def check_params(given: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _short(error: Any) -> str:
-    """What jsonschema says, which quotes the value whole, however long that is."""
+    """What jsonschema says, which quotes the value whole, however long that is; of a bound, both of them."""
+    if error.validator in ("minimum", "maximum"):
+        return f"expected {error.schema['minimum']} to {error.schema['maximum']}, found {_quoted(error.instance)}"
     return str(error.message).replace(repr(error.instance), _quoted(error.instance))
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_tasks.records import PAYLOAD_NAME, BadInput
-from regression.nights.schema import MAX_DRAWS, SHIPPED_SET
+from gpu_tasks.records import MAX_DRAWS, PAYLOAD_NAME, BadInput
+from regression.nights.schema import SHIPPED_SET
 
 
 def payload_draws(name: str, folders: list[Path], pinned: Mapping[str, Path] | None = None) -> list[int]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpu_tasks.records import AVAILABLE_DEVICES, PAYLOAD_NAME, PROTOCOLS
+from gpu_tasks.records import (
+    AVAILABLE_DEVICES,
+    MAX_BLOCKS,
+    MAX_DRAWS,
+    MAX_REPEATS,
+    MAX_ROUNDS,
+    MAX_SEED,
+    PAYLOAD_NAME,
+    PROTOCOLS,
+)
 
 Schema = Mapping[str, Mapping[str, Any]]
 """JSON Schema of each param by name; one without a default has to be given."""
@@ -18,11 +27,6 @@ SHIPPED_SET = "original"
 EFFECTS = r"^[A-Za-z][A-Za-z0-9_.,=*+% -]*$"  # for the form; what the words mean is read when a run is accepted
 SPEC = r"^[^-\s][^\x00-\x1f\x7f]*$"  # never an option; what it names is for the program `candidate` to find
 VARIANT = "^[A-Za-z][A-Za-z0-9_]*$"
-MAX_DRAWS = 100
-MAX_ROUNDS = 100
-MAX_BLOCKS = 100
-MAX_REPEATS = 1_000_000_000
-MAX_SEED = 2**32 - 1
 MAX_SPEC = 300
 MAX_TEXT = 2000
 

@@ -166,10 +166,11 @@ def test_what_is_no_kernel_is_refused_in_one_line(scratch: Scratch, spec: str, t
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--draws", "11"], "param draws: payload original has"),
+        (["--draws", "11"], "--draws: payload original has"),
         (["--draws", "a"], "expected numbers such as 0,3"),
         (["--blocks", "-1"], "expected a number from 0"),
-        (["--blocks", "9999"], "param blocks"),
+        (["--blocks", "9999"], "--blocks: expected 0 to 100, found 9999"),
+        (["--param", "blocks=101"], "param blocks: expected 0 to 100, found 101"),
         (["--device", "reference"], "invalid choice"),
         (["--param", "inject=throttle"], "param inject: expected none unless the device is simulated"),
         (["--param", "roundz=3"], "param roundz"),

@@ -147,9 +147,9 @@ def test_a_plan_of_another_workload_is_refused(folder: Path) -> None:
     assert summarised(folder).outcome is Outcome.BAD_INPUT
 
 
-@pytest.mark.parametrize("count", [-1, 1001])
+@pytest.mark.parametrize("count", [-1, 101])
 def test_a_request_with_too_many_is_refused(count: int) -> None:
-    with pytest.raises(BadInput, match=r"\$\.confirm_rounds: expected 0 to 1000"):
+    with pytest.raises(BadInput, match=r"\$\.confirm_rounds: expected 0 to 100,"):
         check_request(dataclasses.replace(REQUEST, confirm_rounds=count), Path("request.json"))
 
 

@@ -302,3 +302,14 @@ def test_what_each_step_decides_is_no_param_of_a_search(kernels: Kernels, tmp_pa
     with pytest.raises(Usage, match=f"--param {param.partition('=')[0]}: expected none"):
         bisect_command.command_bisect(Home(tmp_path), begin)
     assert kernels.asked == []
+
+
+@pytest.mark.parametrize("blocks", [0, 101])
+def test_a_search_takes_as_many_blocks_as_a_comparison_and_needs_one(
+    kernels: Kernels, tmp_path: Path, blocks: int
+) -> None:
+    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="cuda_ms", blocks=blocks)
+    with pytest.raises(Usage, match=rf"^--blocks: expected [01] to 100.*, found {blocks}$"):
+        bisect_command.command_bisect(Home(tmp_path), begin)
+    assert kernels.asked == []
+    assert bisect_state.read(Home(tmp_path)) is None

@@ -14,7 +14,7 @@ from local import cli, secrets
 from local.databases import databases, libpq_uri
 from local.errors import LauncherError, Usage
 from local.paths import ROOT, Home, default_home
-from local.runs import accept_params, parse_params
+from local.runs import COMPARISON, NIGHTS, accept_params, parse_params
 
 SECRETS = secrets.Secrets(*(f"secret-{i}" for i in range(9)))
 
@@ -88,6 +88,18 @@ def test_effects_are_for_the_simulated_device_and_are_refused_before_anything_is
         with pytest.raises(Usage, match="param inject: expected none unless the device is simulated, found 'throttle'"):
             accept_params(home, ["inject=throttle"], device)
     assert not (tmp_path / "home").exists()
+
+
+def test_a_param_is_called_as_it_was_given(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with pytest.raises(Usage, match=r"^--blocks: expected 0 to 100, found 101$"):
+        accept_params(home, [], None, COMPARISON, {"candidate": "main", "blocks": 101, "rounds": None})
+    with pytest.raises(Usage, match=r"^param rounds: expected 0 to 100, found 101$"):
+        accept_params(home, ["rounds=101"], None, COMPARISON, {"candidate": "main", "blocks": 100, "rounds": None})
+    with pytest.raises(Usage, match=r"^--device: expected one of auto, cuda, reference, simulated, found 'emulated'$"):
+        accept_params(home, [], "emulated", NIGHTS["learner"])
+    with pytest.raises(Usage, match=r"^param device: expected one of auto"):
+        accept_params(home, ["device=emulated"], None, NIGHTS["learner"])
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.text(max_size=20), max_size=5))

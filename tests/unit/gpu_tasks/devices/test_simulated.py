@@ -295,6 +295,14 @@ def test_effects_need_the_simulated_device(qda: Workload, kind: str) -> None:
     assert open_device(kind, qda, simulation=Simulation(None, seed=4)).kind == kind
 
 
+@pytest.mark.parametrize("kind", ["reference", "emulated"])
+def test_a_seed_needs_the_simulated_device(qda: Workload, kind: str) -> None:
+    with pytest.raises(BadInput, match=f"^--seed: expected --device simulated with it, found {kind}$") as caught:
+        open_device(kind, qda, simulation=Simulation(seed=4, told_seed=0))
+    assert caught.value.code == "seed_needs_simulated"
+    open_device("simulated", qda, simulation=Simulation(seed=4, told_seed=0)).close()
+
+
 def test_effects_that_nobody_knows_are_refused(qda: Workload) -> None:
     with pytest.raises(BadInput) as caught:
         open_device("simulated", qda, simulation=Simulation("melt"))
