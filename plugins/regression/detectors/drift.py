@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regression.detectors.history import Shift, nothing_to_judge, verdict_of, worse_of
+from regression.detectors.history import Shift, nothing_to_judge, shared_threshold, verdict_of, worse_of
 from regression.detectors.reference import Reference, hold_against, learn, ramp_evidence, raw_threshold
 from regression.detectors.robust import HL_EFFICIENCY, hodges_lehmann
 from regression.detectors.series import Floats, Metric, Nights, Series, usable_nights
@@ -54,6 +54,7 @@ def slow_drift(metric: Metric, nights: Nights, settings: DriftSettings = DEFAULT
     missing = nothing_to_judge(CHECK, metric, nights, needed)
     if missing:
         return missing
+    settings = replace(settings, threshold=shared_threshold(settings.threshold, metric.looks))
     count = len(nights)
     lengths = [n for n in settings.lengths if n <= count // 3 and n <= count - settings.minimum_reference]
     window = lengths[-1]

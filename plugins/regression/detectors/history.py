@@ -10,7 +10,8 @@ under re-analysis every night, for the whole of it: ``docs/detection.md`` has th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ def history_shift(metric: Metric, nights: Nights, settings: HistorySettings = DE
     missing = nothing_to_judge(CHECK, metric, nights, settings.minimum_reference + 1)
     if missing:
         return missing
+    settings = replace(settings, threshold=shared_threshold(settings.threshold, metric.looks))
     count = len(nights)
     window = max(1, min(settings.window_nights, count // 5, count - settings.minimum_reference))
     first = max(0, count - window - settings.reference_nights)
@@ -110,6 +112,15 @@ class Shift:
         if self.statistic is None or self.threshold is None:
             return self.size != 0
         return abs(self.statistic) >= self.threshold and self.statistic * self.size > 0
+
+
+def shared_threshold(threshold: float, looks: int) -> float:
+    """The threshold at which each of so many looks is wrong as rarely as one alone, divided by their number.
+
+    However the looks depend on each other, all of them together are wrong no more often than the sum (Bonferroni).
+    """
+    normal = NormalDist()
+    return -normal.inv_cdf(normal.cdf(-threshold) / looks) if looks > 1 else threshold
 
 
 def worse_of(one: CheckVerdict, other: CheckVerdict) -> CheckVerdict:

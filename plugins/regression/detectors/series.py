@@ -44,7 +44,9 @@ class Metric:
 
     A change is told only when it is ``relative_floor`` of the usual figure (0.01: one percent) and
     ``absolute_floor`` (in ``unit``) at least. ``positive``: a figure of zero or less cannot be and is a failed
-    measurement (adjusted energy may be negative and is not ``positive``).
+    measurement (adjusted energy may be negative and is not ``positive``). ``looks``: how many figures of the same thing
+    are judged each night, this one among them; the thresholds rise with it, so that all of them together give no more
+    false alerts than one.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Metric:
     relative_floor: float = 0.01
     absolute_floor: float = 0.0
     positive: bool = True
+    looks: int = 1
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
@@ -62,6 +65,8 @@ class Metric:
         for name, floor in (("relative", self.relative_floor), ("absolute", self.absolute_floor)):
             if not (math.isfinite(floor) and floor >= 0):
                 raise SeriesError(f"{name} floor of {self.name}: expected a number of 0 or more, found {floor}")
+        if self.looks < 1:
+            raise SeriesError(f"looks of {self.name}: expected 1 or more, found {self.looks}")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, select
 from regression.detectors.backtest import Alert, Backtest, Cause, Usual, backtest
 from regression.detectors.drift import DriftSettings, slow_drift
 from regression.detectors.history import HistorySettings, history_shift
-from regression.detectors.long_term import ENERGY, METRICS, TIME
+from regression.detectors.long_term import ENERGY, METRICS, TIME, HistoryMetric, looked_at, metric_names
 from regression.detectors.series import Series, SeriesKey, usable_nights
 from regression.results import tables
 from regression.results.history import SIMULATED
@@ -51,7 +51,7 @@ def stored_history(connection: Connection, *, device: str | None = None, checks:
     found: list[Series] = []
     named: dict[tuple[Any, ...], SeriesKey] = {}
     for key in (key for key, judged in keys.items() if judged and device in (None, key.device_uuid, key.device_name)):
-        for metric in wanted:
+        for metric in (figure for each in wanted for figure in looked_at(each, key.protocol)):
             trusts = segment_of(connection, key, metric).trusts
             series = series_of(connection, key, metric, Segment(trusts=trusts))
             if series.key is not None and len(usable_nights(series)):
@@ -153,7 +153,11 @@ def _accepted(
 def _metrics(row: Row[Any]) -> frozenset[str]:
     """Names of the metrics that a baseline is for."""
     groups = {ENERGY: row.for_energy, TIME: row.for_time}
-    return frozenset(metric.metric.name for metric in METRICS if groups[metric.group])
+    return _names(metric for metric in METRICS if groups[metric.group])
+
+
+def _names(metrics: Iterable[HistoryMetric]) -> frozenset[str]:
+    return frozenset(name for metric in metrics for name in metric_names(metric))
 
 
 def _usual(accepted: tuple[SeriesKey, Row[Any]], before: Row[Any] | None) -> list[Usual]:
@@ -201,7 +205,7 @@ def _acknowledged(connection: Connection, named: dict[tuple[Any, ...], SeriesKey
             direction=row.direction if row.direction in ("higher", "lower") else None,
             end=max(row.started_at, row.last_started_at),
             lead=EARLIER,
-            metrics=frozenset(metric.metric.name for metric in METRICS if metric.group == row.metric),
+            metrics=_names(metric for metric in METRICS if metric.group == row.metric),
         )
 
 

@@ -8,7 +8,18 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from regression.detectors import CheckVerdict, Verdict
-from regression.detectors.long_term import ADJUSTED, CUDA, ENERGY, GROSS, IDLE, WALL, HistoryMetric, judge_long_term
+from regression.detectors.long_term import (
+    ADJUSTED,
+    CUDA,
+    ENERGY,
+    GROSS,
+    IDLE,
+    WALL,
+    HistoryMetric,
+    judge_both,
+    judge_long_term,
+    looked_at,
+)
 from regression.results.checks import Finding
 from regression.results.history import NO_ENERGY, problem_of
 from regression.results.series import ALL, HistoryKey, Segment, key_of, segment_of, series_of
@@ -43,11 +54,16 @@ def _findings(connection: Connection, run: Row[Any], metrics: Sequence[HistoryMe
 def _judge(
     connection: Connection, run: Row[Any], key: HistoryKey, metric: HistoryMetric, segment: Segment
 ) -> CheckVerdict:
-    series = series_of(connection, key, metric, segment, run=run)
+    own, *others = looked_at(metric, run.protocol)
+    series = series_of(connection, key, own, segment, run=run)
     if run.rounds_valid and all(figure.value is None for figure in series.figures):
         text = f"rounds of the protocol {run.protocol} have no such figure"
         return _plain(metric, (Verdict.UNAVAILABLE, "not_measured", text))
-    verdict = judge_long_term(metric.check, series)
+    if others:
+        sharper = series_of(connection, key, others[0], segment, run=run)
+        verdict = judge_both(metric.check, series, sharper, run.protocol)
+    else:
+        verdict = judge_long_term(metric.check, series)
     return beside_changes(connection, run, verdict, segment.baseline_run_id)
 
 

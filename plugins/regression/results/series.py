@@ -20,17 +20,17 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, literal
 from regression.detectors.long_term import ADJUSTED, CUDA, ENERGY, GROSS, WALL, HistoryMetric
 from regression.detectors.series import Figure, Series, SeriesKey
 from regression.results import tables
-from regression.results.history import SIMULATED, of_the_run
+from regression.results.history import SIMULATED, SUBJECT, of_the_run
 
 VOUCHED_FOR = "verified"
 MANUAL = "manual"
 MEDIANS = {
-    ADJUSTED: tables.run.c.adjusted_mj_median,
-    GROSS: tables.run.c.gross_mj_median,
-    CUDA: tables.run.c.cuda_ms_median,
-    WALL: tables.run.c.wall_ms_median,
+    ADJUSTED.check: tables.run.c.adjusted_mj_median,
+    GROSS.check: tables.run.c.gross_mj_median,
+    CUDA.check: tables.run.c.cuda_ms_median,
+    WALL.check: tables.run.c.wall_ms_median,
 }
-"""Figures that a run has a median of; any other is made of its rounds."""
+"""By check the figures that a run has a median of; any other is made of its rounds."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,12 @@ def _same_replays(run: Row[Any] | None) -> ColumnElement[bool]:
 
 def _figure(metric: HistoryMetric) -> ColumnElement[float]:
     """The run's median of ``metric``; of the power while idle, that of its valid rounds, before and after each."""
-    if metric in MEDIANS:
-        return MEDIANS[metric]
+    if metric.figure is not None:
+        energy = tables.run_energy.c
+        own = (energy.run_id == tables.run.c.run_id, energy.figure == metric.figure, energy.subject == SUBJECT)
+        return select(energy.median_mj).where(*own).scalar_subquery()
+    if metric.check in MEDIANS:
+        return MEDIANS[metric.check]
     measured = tables.round_.c
     idle_w = (measured.idle_before_w + measured.idle_after_w) / 2
     return (

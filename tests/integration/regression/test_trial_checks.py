@@ -95,3 +95,31 @@ def test_trials_have_a_history(database: Database) -> None:
     worse = judged(database, night(NIGHTS + 1, 1.08, ms=39.5), both)
     assert worse["energy_history"].verdict.reason_code == "shift_higher"
     assert worse["time_history"].verdict.reason_code == "shift_higher"
+
+
+def test_the_aligned_figure_of_trials_has_a_history_too(database: Database) -> None:
+    rng = random.Random(5)
+    for day in range(NIGHTS):
+        store(database, night(day, 1 + rng.gauss(0, 0.002), shift=rng.gauss(0, 40)))
+    quiet = judged(database, night(NIGHTS), energy_history)["energy_history"].verdict
+    assert (quiet.verdict, quiet.details["figure"]) == (Verdict.OK, "aligned")
+    assert quiet.reason.startswith("aligned energy 1133 mJ tonight, usual 113")
+    found = judged(database, night(NIGHTS + 1, 1.05), energy_history)["energy_history"].verdict
+    assert (found.verdict, found.reason_code, found.direction) == (Verdict.REGRESSED, "shift_higher", "higher")
+    assert (found.metric, found.details["figure"]) == ("adjusted_energy_per_replay", "aligned")
+    assert found.reason.endswith("; trial alone: ok, 1122 mJ")
+
+
+def test_trials_that_have_no_other_figure_are_judged_by_their_own(database: Database) -> None:
+    """As the original records are: what is not there cannot be asked."""
+    for day in range(NIGHTS):
+        store(database, learner_night(day, rounds=[bare(number, 1 + day % 3 / 1000) for number in range(3)]))
+    worse = learner_night(NIGHTS, rounds=[bare(number, 1.2) for number in range(3)])
+    found = judged(database, worse, energy_history)["energy_history"].verdict
+    assert (found.reason_code, found.details["figure"]) == ("shift_higher", "trial")
+    assert "aligned" not in found.reason
+
+
+def bare(number: int, factor: float) -> RoundRecord:
+    own = TRIALS[number] * factor
+    return trial_round(number, own, energy=energy({"trial": own}))

@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 
 from regression.detectors.drift import DriftSettings
-from regression.detectors.history import HistorySettings
-from regression.detectors.long_term import ADJUSTED, CUDA, IDLE, METRICS, judge_long_term
+from regression.detectors.history import HistorySettings, shared_threshold
+from regression.detectors.long_term import (
+    ADJUSTED,
+    CUDA,
+    GROSS,
+    IDLE,
+    METRICS,
+    judge_both,
+    judge_long_term,
+    looked_at,
+)
 from regression.detectors.series import HIGHER, Metric, Series, of_values
 from regression.detectors.verdict import Verdict
 
@@ -108,3 +117,76 @@ def test_every_figure_has_a_check_and_a_side_that_is_worse() -> None:
     ]
     assert {m.metric.worse for m in METRICS} == {HIGHER}
     assert [m.check for m in METRICS if not m.metric.positive] == ["energy_history"]
+
+
+# Two figures of one energy
+
+
+def trials(aligned: np.ndarray | list[float | None], own: np.ndarray) -> tuple[Series, Series]:
+    plain, sharper = (one.metric for one in looked_at(ADJUSTED, "trial"))
+    return series(own, plain), series(aligned, sharper)
+
+
+def test_a_protocol_that_scatters_is_judged_by_two_figures_and_any_other_by_one() -> None:
+    own, sharper = looked_at(ADJUSTED, "trial")
+    assert (own.figure, sharper.figure, sharper.check) == (None, "aligned", "energy_history")
+    assert (own.metric.looks, sharper.metric.looks) == (2, 2)
+    assert own.metric.name != sharper.metric.name
+    assert looked_at(ADJUSTED, "audited") == (ADJUSTED,)
+    assert looked_at(GROSS, "trial") == (GROSS,)
+
+
+SCATTER = np.random.default_rng(5).normal(size=80)
+
+
+def test_what_the_own_figure_overlooks_is_told_by_the_sharper_one() -> None:
+    board = 1133 * (1 + 0.002 * NOISE[:80])
+    own = board - 64 + 40 * SCATTER
+    assert judge_both("c", *trials(board, own), "trial").verdict is Verdict.OK
+    more = np.append(np.ones(78), [1.03, 1.03])
+    found = judge_both("c", *trials(board * more, own * more), "trial")
+    assert (found.check, found.verdict, found.reason_code) == ("c", Verdict.REGRESSED, "shift_higher")
+    assert (found.metric, found.unit, found.details["figure"]) == ("adjusted_energy_per_replay", "mJ", "aligned")
+    assert found.reason.startswith("aligned energy 11")
+    assert found.reason.endswith(f"; trial alone: ok, {own[-1] * 1.03:.4g} mJ")
+    json.dumps(found.details, allow_nan=False)
+
+
+def test_what_only_the_own_figure_shows_is_told_too() -> None:
+    board, own = 1133 * (1 + 0.002 * NOISE[:80]), 1069 * (1 + 0.01 * SCATTER)
+    own[-3:] *= 1.2
+    found = judge_both("c", *trials(board, own), "trial")
+    assert (found.verdict, found.details["figure"], found.details["other_figure"]["verdict"]) == (
+        Verdict.REGRESSED,
+        "trial",
+        "ok",
+    )
+
+
+@pytest.mark.parametrize(
+    ("aligned", "beside"),
+    [([None] * 80, ""), ([*[None] * 75, *[1133.0] * 5], "; aligned not judged yet: short_history")],
+)
+def test_without_a_history_of_the_sharper_figure_the_own_one_is_judged_as_if_it_were_alone(
+    aligned: list[float | None], beside: str
+) -> None:
+    own = 1069 * (1 + 0.01 * SCATTER)
+    own[-1] *= 1.05
+    found = judge_both("c", *trials(aligned, own), "trial")
+    alone = judge_long_term("c", series(own, ADJUSTED.metric))
+    assert found.reason == alone.reason + beside
+    assert (found.verdict, found.details["threshold"]) == (Verdict.REGRESSED, alone.details["threshold"])
+
+
+def test_a_sharper_figure_that_is_gone_tonight_is_never_fine() -> None:
+    board = [*(1133 * (1 + 0.002 * NOISE[:79])), None]
+    found = judge_both("c", *trials(board, 1069 * (1 + 0.01 * SCATTER)), "trial")
+    assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_figure")
+
+
+def test_two_looks_have_the_threshold_that_each_may_be_wrong_half_as_often_at() -> None:
+    assert shared_threshold(3.86, 1) == 3.86
+    assert shared_threshold(3.86, 2) == pytest.approx(4.026, abs=0.001)
+    made = 100 + NOISE[:200]
+    thresholds = [judge_long_term("c", series(made, replace(TIME, looks=n))).details["threshold"] for n in (1, 2)]
+    assert thresholds[1] - thresholds[0] == pytest.approx(0.166, abs=0.001)
