@@ -101,13 +101,18 @@ def hold(
 def _wait_for_end(home: Home) -> None:
     """When this was the last client, return only after everything that was started for it has stopped."""
     deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
-    patience = time.monotonic() + 1
     supervisor, users = FileLock(home.locks / "supervisor"), FileLock(home.locks / "users")
+    in_use = 0
     while supervisor.is_held() and not read_wanted(home).keep and time.monotonic() < deadline:
         if users.acquire():
             users.release()
-        elif not _is_stopping(home) and time.monotonic() > patience:
-            return  # somebody else needs it
+            in_use = 0
+        elif users.is_held() or _is_stopping(home):  # the supervisor has it, and lets nobody in any more
+            in_use = 0
+        else:
+            in_use += 1
+        if in_use == 2:  # not at the first look: another client may have looked at that very moment
+            return
         time.sleep(0.05)
 
 

@@ -15,8 +15,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from local import environments
+from local import stack as stack_of_clients
 from local.databases import libpq_uri
 from local.errors import LauncherError, Usage
+from local.locks import FileLock
 from local.paths import ROOT, Home
 from local.postgres import Cluster
 from local.processes import is_alive, marked
@@ -73,6 +75,33 @@ def test_the_last_client_ends_what_the_first_one_started(home: Home) -> None:
     assert state is not None
     assert not is_alive(state.pid)
     assert Stack(home, None).state() is None
+
+
+def test_a_client_beside_others_ends_at_its_second_look(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    with hold(home, None, need_airflow=False) as first:
+        with monkeypatch.context() as patch, hold(home, None, need_airflow=False):
+            patch.setattr(time, "sleep", looks.append)
+        assert len(looks) == 1
+        assert _one(first) == ("nightly_reader",)
+
+
+def test_a_client_waits_for_a_supervisor_that_is_stopping(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as its locks are held, though it has not said yet that it stops."""
+    held = [FileLock(home.locks / name) for name in ("supervisor", "users")]
+    assert all(lock.acquire() for lock in held)
+    home.state.write_text('{"phase": "running"}')
+    looks = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 5:
+            held[0].release()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    stack_of_clients._wait_for_end(home)
+    assert len(looks) == 5
+    held[1].release()
 
 
 def test_a_killed_client_leaves_nothing(home: Home) -> None:
