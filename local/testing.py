@@ -13,7 +13,7 @@ from local.paths import ROOT, Home
 
 SUITES = ("lint", "unit", "integration", "end_to_end", "gpu")
 MOST_PROCESSES = 4
-"""Each may have a PostgreSQL or an Airflow of its own. One more than there are cores: a night waits for a fifth of it."""
+"""Each may have a PostgreSQL or an Airflow of its own."""
 _LINT = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
@@ -45,7 +45,9 @@ def run_suites(home: Home, chosen: list[str], keyword: str | None) -> int:
     if not folders:
         return 0
     options = ["-k", keyword] if keyword else []
-    options += ["-n", str(min((os.cpu_count() or 1) + 1, MOST_PROCESSES)), "--dist", "loadfile", "--no-loadscope-reorder"]
+    # One more than there are cores: tests of nights wait for a fifth of their time.
+    processes = min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
+    options += ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return _run([str(bin_folder / "pytest"), "--durations=10", *options, *folders], environment)
 
 
