@@ -10,18 +10,10 @@ from gpu_tasks.energy.nvml.events import XID_CRITICAL, xid_reason
 from gpu_tasks.energy.nvml.gpu import NvmlGpu
 from gpu_tasks.energy.simulation.gpu import SimulatedGpu
 from gpu_tasks.energy.simulation.nvml import FakeNvml
-from tests.unit.gpu_tasks.energy.nvml_scripted import UUID, ScriptedNvml
+from tests.unit.gpu_tasks.energy.nvml_gpus import opened
+from tests.unit.gpu_tasks.energy.nvml_scripted import ScriptedNvml
 
 SET_UP = ("nvmlDeviceGetSupportedEventTypes", "nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2")
-
-
-@pytest.fixture
-def nvml() -> ScriptedNvml:
-    return ScriptedNvml()
-
-
-def opened(nvml: ScriptedNvml) -> NvmlGpu:
-    return NvmlGpu(nvml, uuid=UUID, clock=nvml.clock, timeout_s=None)
 
 
 def test_the_bit_is_that_of_the_bindings() -> None:
