@@ -73,7 +73,9 @@ def accepted(
     ]
     if not row.for_energy and row.energy_trust != "unavailable":
         lines.append(f"           not for energy: {_why_not_energy(row)}")
-    if row.rounds_valid < ENOUGH_ROUNDS and (row.for_energy or row.for_time):
+    if not row.has_gpu_time:
+        lines.append(f"           not for time: those of the {row.device_kind} device are a CPU's, and never judged")
+    if row.rounds_valid < ENOUGH_ROUNDS and ({"energy", "time"} & {*row.purposes}):
         advice = f"a run of {ENOUGH_ROUNDS} or more (--param rounds={ENOUGH_ROUNDS}) cries wolf less often"
         lines.append(f"           of {row.rounds_valid} valid rounds, which judge every later night: {advice}")
     if replaced is None:
@@ -129,7 +131,7 @@ def _key_lines(row: BaselineRow) -> list[str]:
     return [
         f"key:       {row.workload}, payload {row.payload}, {row.device} ({row.device_uuid}), {row.protocol}, "
         f"{row.environment_class}",
-        f"for:       {', '.join(row.purposes)}{energy}",
+        f"for:       {', '.join(row.purposes) or 'nothing'}{energy}",
     ]
 
 

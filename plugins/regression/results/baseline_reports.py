@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 from gpu_tasks.records import BadInput
 from regression.results import tables
 from regression.results.history import of_the_run
+from regression.results.times import WITH_GPU_TIME
 
 KEY = ("workload", "payload_id", "device_id", "protocol", "environment_class")
 
@@ -55,9 +56,15 @@ class BaselineRow:
     retired_reason: str | None
 
     @property
+    def has_gpu_time(self) -> bool:
+        """Whether its times are a GPU's, or stand for one's."""
+        return self.device_kind in WITH_GPU_TIME
+
+    @property
     def purposes(self) -> tuple[str, ...]:
-        """What runs are compared with it for."""
-        told = {"predictions": self.for_agreement, "time": self.for_time, "energy": self.for_energy}
+        """What runs are compared with it for, whatever it was accepted for: the times of a CPU never are."""
+        for_time = self.for_time and self.has_gpu_time
+        told = {"predictions": self.for_agreement, "time": for_time, "energy": self.for_energy}
         return tuple(name for name, wanted in told.items() if wanted)
 
     def as_json(self) -> dict[str, Any]:

@@ -49,8 +49,9 @@ def accept_baseline(
 ) -> int:
     """Make a stored run the current baseline of its key, retiring the one before; returns the baseline's key.
 
-    ``for_energy`` None: only when the energy of the run is verified. ``promoted``: the run tried a kernel, which nights
-    run from now on (``promotion``). The decision is put on file in ``records``; where none is given, the next load does
+    Of ``for_time`` nothing comes on a device whose times are a CPU's, which are never judged. ``for_energy`` None: only
+    when the energy of the run is verified. ``promoted``: the run tried a kernel, which nights run from now on
+    (``promotion``). The decision is put on file in ``records``; where none is given, the next load does
     it. Raises ``BadInput`` for an unknown run, for one that cannot be a baseline or would be one for nothing, for one
     that tried a kernel and is not promoted, and for energy that is asked for where a telemetry gate failed or there is
     no counter.
@@ -207,11 +208,14 @@ def _acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
 
 
 def acceptable_run(connection: Connection, run_id: str) -> Row[Any]:
-    """The run with its environment class; raises ``BadInput`` where it is not stored or can be no baseline at all."""
-    run, environment = tables.run, tables.environment
+    """The run with its environment class and the kind of its device, as ``environment_class`` and ``kind``.
+
+    Raises ``BadInput`` where it is not stored or can be no baseline at all.
+    """
+    run, environment, device = tables.run, tables.environment, tables.device
     found = connection.execute(
-        select(run, environment.c.environment_class)
-        .select_from(run.outerjoin(environment))
+        select(run, environment.c.environment_class, device.c.kind)
+        .select_from(run.outerjoin(environment).outerjoin(device))
         .where(run.c.run_id == run_id)
     ).one_or_none()
     if found is None:
@@ -237,9 +241,14 @@ def _accept(connection: Connection, run: Row[Any], values: dict[str, Any]) -> in
         why = f" ({run.energy_trust_reason})" if run.energy_trust_reason else ""
         message = f"run {run.run_id} cannot be a baseline for energy, which is {run.energy_trust}{why}"
         raise BadInput("energy_not_acceptable", message)
+    absent = [] if run.energy_trust == "verified" else [f"its energy is {run.energy_trust}"]
+    if run.kind not in WITH_GPU_TIME:
+        values["for_time"] = False
+        absent.append(f"its times are a CPU's, as the device is {run.kind}")
     if not any(values[name] for name in ("for_agreement", "for_time", "for_energy")):
-        why = "" if run.energy_trust == "verified" else f" (its energy is {run.energy_trust})"
-        raise BadInput("no_purpose", f"run {run.run_id}: expected predictions, time or energy, found none of them{why}")
+        because = f" ({', and '.join(absent)})" if absent else ""
+        message = f"run {run.run_id}: expected predictions, time or energy, found none of them{because}"
+        raise BadInput("no_purpose", message)
     table, key = tables.baseline, {name: getattr(run, name) for name in KEY}
     values |= {"environment_id": run.environment_id, "energy_trust": run.energy_trust}
     at = _moment(connection, key)

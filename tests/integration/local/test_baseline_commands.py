@@ -167,11 +167,42 @@ def test_unverified_energy_stays_out_until_it_is_asked_for(nightly: Run, home: H
     ]
 
 
+def test_a_run_on_a_cpu_is_accepted_for_what_it_is_compared_for(nightly: Run, home: Home) -> None:
+    """Its times are never judged: to be told that it is for time would promise what no night does."""
+    own = replace(CPU, uuid="cpu-of-one")
+    run_id = store(home, run_record("on a cpu", rounds=[measured(number, None) for number in range(7)], device=own))
+    status, output, errors = nightly("baseline", "accept", "on a cpu", "--reason", "r")
+    assert status == 0, errors
+    told = lines_of(output)
+    assert "for: predictions" in told
+    assert "not for time: those of the reference device are a CPU's, and never judged" in told
+    assert "time" not in [line.split()[0] for line in told], "compared with it"
+    assert not any("cries wolf" in line for line in told), "rounds that judge nothing"
+    stored = "SELECT for_agreement, for_time, for_energy FROM baseline WHERE run_id = '{}' AND retired_at IS NULL"
+    assert query(home, stored.format(run_id)) == [{"for_agreement": True, "for_time": False, "for_energy": False}]
+
+    with (
+        hold(home, None, need_airflow=False) as held,
+        engine_of(held.databases().owner) as engine,
+        engine.begin() as connection,
+    ):  # as a version before accepted it
+        connection.execute(text(f"UPDATE baseline SET for_time = true WHERE run_id = '{run_id}'"))
+    (row,) = [line for line in lines_of(nightly("baseline", "list")[1]) if run_id[:8] in line]
+    assert f"{run_id[:8]} predictions unavailable" in row
+    assert "for: predictions" in lines_of(nightly("baseline", "show", run_id)[1])
+    ended = lines_of(nightly("baseline", "retire", run_id, "--reason", "r")[1])
+    assert ended[0].endswith("for predictions")
+    assert not any(line.startswith("time of") for line in ended)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         (["--no-energy", "--no-time", "--no-agreement"], "expected predictions, time or energy, found none of them"),
-        (["--no-time", "--no-agreement"], "found none of them (its energy is unavailable)"),
+        (
+            ["--no-agreement"],
+            "found none of them (its energy is unavailable, and its times are a CPU's, as the device is reference)",
+        ),
         (["--for-energy"], "accept nothing --for-energy: its energy is unavailable because no_energy_counter"),
     ],
 )
