@@ -162,7 +162,7 @@ def _judge_figure(
         elif theirs is not None:
             compared.append(_compare(value, theirs, figure, other, place))
     if not compared:
-        code, why = obstacles[0] if obstacles else ("no_baseline", "no accepted baseline, and no run before")
+        code, why = obstacles[0] if obstacles else ("no_baseline", "no accepted baseline, and no good run before")
         details = {"figure": figure.name, "value": value}
         return Found(Verdict.INCONCLUSIVE, code, f"{figure.words} {value:,} bytes not judged: {why}", details=details)
     return _found(run, figure, value, compared)

@@ -195,7 +195,7 @@ def _reference(state: DrawState, earlier: Earlier | None) -> list[Found]:
 def _against(draw: int, hashes: Mapping[str, str], earlier: Earlier | None, mine: Circumstances) -> Found:
     """A draw against its earlier run."""
     if earlier is None:
-        text = "no earlier run of this device to compare with; within this run everything came out again"
+        text = "no earlier good run of this device to compare with; within this run everything came out again"
         return Found(Verdict.INCONCLUSIVE, "no_earlier_run", text, details={"draw": draw})
     otherwise = made_otherwise(mine, earlier.circumstances)
     missing = sorted(earlier.hashes.keys() - hashes.keys())

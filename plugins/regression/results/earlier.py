@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, select, tuple_
 
 from regression.results import tables
+from regression.results.good_runs import was_good
 from regression.results.history import run_by_id
 
 LOOK_BACK = 60
@@ -17,7 +18,8 @@ WITHDRAWN = "all"
 def earlier_runs(connection: Connection, run: Row[Any], with_what: ColumnElement[bool]) -> list[Row[Any]]:
     """The latest first, as ``history.find_run`` gives them; ``with_what`` is what they must have.
 
-    Neither candidates nor what was withdrawn, and no injected faults unless the run under judgement has one itself.
+    Each was good by itself (``good_runs``). Neither candidates nor what was withdrawn, and no injected faults unless
+    the run under judgement has one itself.
     """
     stored, withdrawal = tables.run.c, tables.withdrawal.c
     withdrawn = exists().where(withdrawal.run_id == stored.run_id, withdrawal.scope == WITHDRAWN)
@@ -28,6 +30,7 @@ def earlier_runs(connection: Connection, run: Row[Any], with_what: ColumnElement
         tuple_(stored.started_at, stored.run_id) < tuple_(run.started_at, run.run_id),
         ~stored.candidate,
         ~withdrawn,
+        was_good(),
         with_what,
     ]
     if not run.inject:

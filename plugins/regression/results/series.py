@@ -6,7 +6,8 @@ it is run with. Left out are runs that were withdrawn (for energies also those w
 which nights do not run, runs with injected effects unless the run under judgement has some itself, and runs by hand of
 a variant that was asked for by name, unless it is one of them that is judged: that one is held against its own variant.
 So are runs of another number of replays by request: what a figure reads too little depends on how long a round works.
-Figures whose energy nothing vouches for are there and not valid.
+Figures whose energy nothing vouches for are there and not valid, and so are those of a run that predicted wrong: no
+other run is measured by them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, literal
 from regression.detectors.long_term import ADJUSTED, CUDA, ENERGY, GROSS, WALL, HistoryMetric
 from regression.detectors.series import Figure, Series, SeriesKey
 from regression.results import tables
+from regression.results.good_runs import predicted_wrong
 from regression.results.history import SIMULATED, SUBJECT, of_the_run
 
 VOUCHED_FOR = "verified"
@@ -134,6 +136,9 @@ def series_of(
     """
     stored, environment = tables.run, tables.environment
     valid = stored.c.energy_trust.in_(sorted(segment.trusts)) if metric.group == ENERGY else literal(True)
+    did_the_work = ~predicted_wrong()
+    if run is not None:
+        did_the_work = or_(stored.c.run_id == run.run_id, did_the_work)
     wanted = and_(
         ~_withdrawn(metric),
         ~stored.c.candidate,
@@ -145,7 +150,7 @@ def series_of(
     if run is not None:
         wanted = or_(and_(wanted, stored.c.started_at < run.started_at), stored.c.run_id == run.run_id)
     rows = connection.execute(
-        select(stored.c.started_at, _figure(metric), valid, stored.c.dag_run_id)
+        select(stored.c.started_at, _figure(metric), and_(valid, did_the_work), stored.c.dag_run_id)
         .select_from(stored.join(environment))
         .where(_of_key(stored, environment.c.environment_class, key), wanted)
         .order_by(stored.c.started_at, stored.c.run_id)

@@ -159,7 +159,7 @@ def test_what_was_not_looked_at_is_never_fine(
 def test_the_first_night_has_nothing_to_be_compared_with() -> None:
     found = judged(DRAW, earlier=None)
     assert (found.verdict, found.reason_code, found.value) == (Verdict.INCONCLUSIVE, "no_earlier_run", None)
-    told = "no earlier run of this device to compare with; within this run everything came out again"
+    told = "no earlier good run of this device to compare with; within this run everything came out again"
     assert found.reason == told
     assert judged(DRAW, *(replace(DRAW, draw=draw) for draw in range(1, 11)), earlier=None).reason == told
 
