@@ -30,8 +30,9 @@ class Surroundings:
     """What a run was made with; None or absent where that is not known. ``power_limit_w`` is in W.
 
     ``environment_class`` are the versions that start a new segment, ``versions`` all others by name (driver, cuda,
-    python, platform), ``packages`` and ``sources`` map names to versions and paths to sha256 (None: not known, and not
-    compared; so is a power limit that only the baseline's run does not say).
+    python, platform; one that only one of the two runs has a word on is not compared), ``packages`` and ``sources`` map
+    names to versions and paths to sha256 (None: not known, and not compared; so is a power limit that
+    only the baseline's run does not say).
     """
 
     device: str | None
@@ -72,7 +73,7 @@ def differences(run: Surroundings, baseline: Surroundings) -> tuple[Difference, 
         *_power(baseline.power_limit_w, run.power_limit_w),
         *_single(CLASS, baseline.environment_class, run.environment_class, True),
         *_single(KERNEL, baseline.kernel_sha256, run.kernel_sha256, False),
-        *_each(ENVIRONMENT, baseline.versions, run.versions),
+        *_each(ENVIRONMENT, *_stated_by_both(baseline.versions, run.versions)),
         *_each(SOURCE, baseline.sources, run.sources),
         *_each(PACKAGE, baseline.packages, run.packages),
     ]
@@ -144,6 +145,13 @@ def _each(
         for name in names
         if before.get(name) != after.get(name)
     ]
+
+
+def _stated_by_both(
+    before: Mapping[str, str | None], after: Mapping[str, str | None]
+) -> tuple[Mapping[str, str | None], Mapping[str, str | None]]:
+    names = before.keys() & after.keys()
+    return {name: before[name] for name in names}, {name: after[name] for name in names}
 
 
 def _watts(value: float | None) -> str | None:

@@ -6,12 +6,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from gpu_tasks.records import DEVICE_KINDS
 from regression.detectors import CheckVerdict
 from regression.detectors.environment import Surroundings, beside, differences
 from regression.results import tables
 from regression.results.history import SIMULATED, conditions_of, run_by_id
 
 VERSIONS = ("driver", "cuda", "python", "platform")
+NO_PLATFORM = (*DEVICE_KINDS, "not recorded")
+"""What stands for the platform in records that state none: those that ship name the kind of device in its place, for
+they are of no machine, and the original ones of the learner say that they have none."""
 
 
 def surroundings_of(connection: Connection, run: Row[Any]) -> Surroundings:
@@ -31,12 +35,18 @@ def surroundings_of(connection: Connection, run: Row[Any]) -> Surroundings:
         protocol=run.protocol,
         payload_manifest_sha256=run.manifest_sha256,
         environment_class=SIMULATED if run.kind == SIMULATED else run.environment_class,
-        versions={name: getattr(found, name) for name in VERSIONS} if found else {},
+        versions=_versions(found) if found else {},
         packages=found.packages or None if found else None,
         sources=sources or None,
         kernel_sha256=run.kernel_ptx_sha256,
         power_limit_w=min(conditions.power_limits_w, default=None),
     )
+
+
+def _versions(environment: Row[Any]) -> dict[str, str | None]:
+    """Those that the record states."""
+    versions = {name: getattr(environment, name) for name in VERSIONS}
+    return {name: value for name, value in versions.items() if name != "platform" or value not in NO_PLATFORM}
 
 
 def environment_baseline(connection: Connection, run: Row[Any]) -> tuple[Surroundings | None, int | None]:

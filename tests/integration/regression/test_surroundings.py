@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpu_tasks.records import RunRecord
+from gpu_tasks.records import RunRecord, read_record, run_id_for
 from regression.detectors import CheckVerdict, Verdict
 from regression.detectors.environment import judge_environment
-from regression.results.baselines import retire_baseline
+from regression.results.baselines import ensure_first_baseline, retire_baseline
 from regression.results.surroundings import environment_baseline, surroundings_of
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import SIMULATED_GPU, STATE, energy, energy_round
 from tests.integration.regression.example_records import CPU, OTHER_GPU, digest, payload, run_record
 from tests.integration.regression.many_nights import accept, night, store, stored_run
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def judged(database: Database, record: RunRecord) -> tuple[CheckVerdict, int | None]:
@@ -90,6 +93,47 @@ def test_sources_and_power_limit_are_named(database: Database) -> None:
     rounds = [energy_round(n, energy=energy({"audited": 0.6}, state_before=state)) for n in range(7)]
     found, _ = judged(database, replace(night(2), rounds=rounds))
     assert (found.reason_code, found.details["differences"][0]["after"]) == ("new_segment", "300 W")
+
+
+@pytest.mark.parametrize("place_holder", ["simulated", "reference", "not recorded"])
+def test_a_platform_that_a_record_does_not_state_is_no_change(database: Database, place_holder: str) -> None:
+    """The records that ship are of no machine: tonight's real platform has not taken the place of another."""
+    base(database, night(0, "base", environment={"platform": place_holder}))
+    found, _ = judged(database, night(1))
+    assert (found.reason_code, found.details["differences"]) == ("same_surroundings", [])
+    found, _ = judged(database, night(2, environment={"python": "3.12.1"}))
+    assert found.reason == "changed since the baseline: environment python 3.11.9 -> 3.12.1"
+
+
+def test_a_platform_that_both_state_is_compared(database: Database) -> None:
+    base(database)
+    found, _ = judged(database, night(1, environment={"platform": "Linux arm64"}))
+    assert found.reason == "changed since the baseline: environment platform Linux x86_64 -> Linux arm64"
+
+
+@pytest.mark.parametrize("name", ["qda-simulated-a100-healthy", "learner-simulated-a100-healthy"])
+def test_what_ships_for_the_simulated_device_names_no_platform_beside_a_real_one(database: Database, name: str) -> None:
+    shipped = read_record(ROOT / "gpu_tasks" / "baselines" / f"{name}.json.gz", RunRecord)
+    ensure_first_baseline(database.writer, ROOT / "gpu_tasks" / "baselines" / f"{name}.json.gz")
+    assert shipped.provision
+    assert shipped.provision.environment
+    environment = replace(shipped.provision.environment, platform="Linux-6.1-x86_64", python="3.13.1")
+    request = replace(
+        shipped.request,
+        dag_id="nightly_qda",
+        dag_run_id="tonight",
+        run_id=run_id_for("nightly_qda", "tonight"),
+        trigger="manual",
+    )
+    found, baseline_id = judged(
+        database,
+        replace(shipped, request=request, provision=replace(shipped.provision, environment=environment)),
+    )
+    assert baseline_id is not None
+    assert (
+        found.reason
+        == f"changed since the baseline: environment python {shipped.provision.environment.python} -> 3.13.1"
+    )
 
 
 def test_a_payload_that_changed_under_its_name_is_named(database: Database) -> None:

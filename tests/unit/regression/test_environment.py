@@ -77,6 +77,10 @@ def test_what_one_of_the_two_does_not_say_is_not_compared() -> None:
     for part in ({"sources": None}, {"packages": None}):
         assert differences(replace(HERE, **part), HERE) == differences(HERE, replace(HERE, **part)) == ()  # type: ignore[arg-type]
     assert differences(HERE, replace(HERE, power_limit_w=None)) == ()
+    more = replace(HERE, versions={**HERE.versions, "platform": "Linux"})
+    assert differences(more, HERE) == differences(HERE, more) == ()
+    other = replace(HERE, versions={**HERE.versions, "platform": "Linux 7"})
+    assert [str(found) for found in differences(other, more)] == ["environment platform Linux -> Linux 7"]
     assert [str(found) for found in differences(HERE, replace(HERE, packages={}))] == [
         "package numpy unknown -> 2.2.0",
         "package torch unknown -> 2.6.0",
