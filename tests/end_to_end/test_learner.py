@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from local.environments import ENVIRONMENTS
-from local.paths import Home
 from regression.nights.workloads import LEARNER
 from tests.support.installation import Installation
+from tests.support.made_environments import NEEDED
 
 pytest.importorskip("torch")
 
@@ -25,8 +25,8 @@ def with_torch(installation: Installation) -> Installation:
     """
     folder = installation.home / "environments"  # where PostgreSQL's user comes, too
     folder.mkdir()
-    for name in ("scheduler", "cpu"):
-        made = ENVIRONMENTS[name].folder(Home(installation.home).environments)
+    for name in NEEDED:
+        made = ENVIRONMENTS[name].folder(installation.environments)
         (folder / made.name).symlink_to(made)
     own, here = ENVIRONMENTS["learner"].folder(folder), Path(sys.prefix)
     own.mkdir()

@@ -17,6 +17,7 @@ from typing import Any
 from local.paths import ROOT
 from local.processes import marked
 from local.stack import stop
+from tests.support.made_environments import made_environments
 
 RUN_TIMEOUT_S = 600
 LISTENING = "0A"  # of the states in /proc/net/tcp
@@ -25,16 +26,17 @@ LEFT_OUT = (".git", ".hypothesis", "__pycache__", ".mypy_cache", ".ruff_cache", 
 
 
 class Installation:
-    """A home and the checkout that uses it."""
+    """A home, the checkout that uses it, and the folder of the environments, which are made already."""
 
     def __init__(self) -> None:
+        self.environments = made_environments()
         self.home = Path(tempfile.mkdtemp(prefix="kernel-nightly-e2e-", dir="/tmp"))
         self.home.chmod(0o755)  # PostgreSQL's user passes through it
         self.root = ROOT
         system_python = Path(sys.base_prefix) / "bin" / "python3"
         self._python = str(system_python)
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-        self._environment |= {"NIGHTLY_HOME": str(self.home)}
+        self._environment |= {"NIGHTLY_HOME": str(self.home), "NIGHTLY_ENVIRONMENTS": str(self.environments)}
         self._environment.pop("PYTHONPATH", None)
 
     def set(self, variable: str, value: str) -> None:
