@@ -26,6 +26,7 @@ from local.record_commands import command_export, command_import, command_rebuil
 from local.schema import command_schema
 from local.secrets import load
 from local.stack import hold
+from local.unfinished_runs import runs_in_short
 from local.upkeep_commands import command_backup, command_restore, command_retention
 from local.watch_commands import (
     DEFAULT_SCHEDULE,
@@ -125,15 +126,17 @@ def command_down(home: Home, arguments: argparse.Namespace) -> int:
 
 def command_status(home: Home, arguments: argparse.Namespace) -> int:
     """What runs, and the latest nights."""
-    state = stack.Stack(home, arguments.dsn).state()
+    running = stack.Stack(home, arguments.dsn)
+    state = running.state()
     if state is None:
         print(f"not running (home {home.folder})")
+        print("\n".join(runs_in_short(running)))
         print("\n".join(nights_in_short(home, None)))
         return Outcome.OK.exit_code
     print(f"{state.phase} since {state.started_at} (home {home.folder}, pid {state.pid})")
     print(f"PostgreSQL: {'ready' if state.postgres_ready else 'not ready'}, port {state.postgres_port or 'of --dsn'}")
     print(f"Airflow:    {f'http://127.0.0.1:{state.api_port}' if state.airflow_ready else 'not running'}")
-    print("\n".join(_turn(in_turn(home.runs / LOCKS))))
+    print("\n".join([*runs_in_short(running), *_turn(in_turn(home.runs / LOCKS))]))
     if state.postgres_ready:
         with hold(home, arguments.dsn, need_airflow=False) as held:
             print("\n".join(nights_in_short(home, held.databases().reader)))

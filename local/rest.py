@@ -73,6 +73,16 @@ class Airflow:
         answer = self._request("GET", f"/dags/{quote(dag_id)}/dagRuns", params=query, accept=(200, 404))
         return cast(list[dict[str, Any]], answer.json()["dag_runs"]) if answer.status_code == 200 else []
 
+    def every_unfinished_run(self) -> list[dict[str, Any]]:
+        """Runs of every DAG that are queued or running, oldest first."""
+        query = {"state": ["queued", "running"], "order_by": "id", "limit": 100}
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self._request("GET", "/dags/~/dagRuns", params={**query, "offset": len(found)}).json()
+            found += page["dag_runs"]
+            if not page["dag_runs"] or len(found) >= page["total_entries"]:
+                return found
+
     def asset_event(self, name: str, extra: dict[str, Any]) -> int:
         """Say that the asset has changed; returns the number of the event. Raises ``Usage`` where there is none."""
         query = {"name_pattern": name, "limit": 100}

@@ -43,7 +43,7 @@ def surroundings_of(connection: Connection, run: Row[Any]) -> Surroundings:
     )
 
 
-def _versions(environment: Row[Any]) -> dict[str, str | None]:
+def _versions(environment: Any) -> dict[str, str | None]:
     """Those that the record states."""
     versions = {name: getattr(environment, name) for name in VERSIONS}
     return {name: value for name, value in versions.items() if name != "platform" or value not in NO_PLATFORM}

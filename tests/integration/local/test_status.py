@@ -1,4 +1,4 @@
-"""``nightly status``: who uses the GPU."""
+"""``nightly status``: who uses the GPU, and which runs there are."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def test_the_queue_for_the_gpu_is_told(nightly: Run, home: Home) -> None:
     for dag_id, name in (("nightly_qda", "manual__1"), ("compare_kernels", "try__2")):
         leave_turn(folder, dag_id, name)
     assert "GPU:        free" in nightly("status")[1].splitlines()
+
+
+def test_without_airflow_its_runs_are_not_known(nightly: Run) -> None:
+    lines = nightly("status")[1].splitlines()
+    assert "Airflow:    not running" in lines
+    assert "runs:       not known, as Airflow is not running" in lines
