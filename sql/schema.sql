@@ -1358,7 +1358,7 @@ CREATE VIEW environment_changes AS
             version.to_value,
             NULL::text AS detail
            FROM ( VALUES ('driver'::text,expected.driver,found.driver), ('cuda'::text,expected.cuda,found.cuda), ('python'::text,expected.python,found.python), ('platform'::text,expected.platform,found.platform)) version(what, from_value, to_value)
-          WHERE ((previous.environment_id <> run.environment_id) AND (version.from_value IS DISTINCT FROM version.to_value))
+          WHERE ((previous.environment_id <> run.environment_id) AND (version.from_value IS DISTINCT FROM version.to_value) AND (NOT ((version.what = 'platform'::text) AND ((version.from_value = ANY (ARRAY['cuda'::text, 'emulated'::text, 'reference'::text, 'simulated'::text, 'not recorded'::text])) OR (version.to_value = ANY (ARRAY['cuda'::text, 'emulated'::text, 'reference'::text, 'simulated'::text, 'not recorded'::text]))))))
         UNION ALL
          SELECT name,
             old.version,

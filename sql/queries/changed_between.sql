@@ -1,7 +1,7 @@
 -- What changed between two nights
 -- Every difference between two nights in device, environment, sources, kernel, payload, request, power limit and
 -- clocks: one row for each, none where nothing changed. What one of the two does not know at all, as a night without
--- rounds its power limit, is left out.
+-- rounds its power limit, is left out; so is the platform where one is a record that states none.
 --
 -- earlier (text): dag_run_id, run_id or date of the earlier night; empty: the one before the later one, on its device
 \if :{?earlier} \else \set earlier '' \endif
@@ -86,4 +86,8 @@ FROM (SELECT * FROM facts WHERE side = 'earlier') AS earlier
 FULL JOIN (SELECT * FROM facts WHERE side = 'later') AS later USING (part, name)
 JOIN known_on_both_sides USING (part)
 WHERE earlier.value IS DISTINCT FROM later.value
+  AND NOT (part = 'environment' AND name = 'platform' AND (
+      earlier.value IN ('cuda', 'emulated', 'reference', 'simulated', 'not recorded')
+      OR later.value IN ('cuda', 'emulated', 'reference', 'simulated', 'not recorded')
+  ))
 ORDER BY part, name;

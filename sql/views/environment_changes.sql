@@ -93,7 +93,12 @@ CROSS JOIN LATERAL (
         ('python', expected.python, found.python),
         ('platform', expected.platform, found.platform)
     ) AS version (what, from_value, to_value)
+    -- Records that ship are of no machine, and others may not have kept it: what stands there for the platform is none.
     WHERE previous.environment_id <> run.environment_id AND version.from_value IS DISTINCT FROM version.to_value
+        AND NOT (version.what = 'platform' AND (
+            version.from_value IN ('cuda', 'emulated', 'reference', 'simulated', 'not recorded')
+            OR version.to_value IN ('cuda', 'emulated', 'reference', 'simulated', 'not recorded')
+        ))
     UNION ALL
     SELECT name, old.version, new.version, NULL
     FROM jsonb_each_text(expected.packages) AS old (name, version)

@@ -11,6 +11,7 @@ import pytest
 
 from gpu_tasks.records import KernelIdentity, RunRecord
 from local.cookbook import find_question
+from regression.results.surroundings import NO_PLATFORM
 from tests.integration.regression.databases import Database
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_nights import asked, night, store
@@ -101,6 +102,24 @@ def test_environment_changes_name_what_changed_once_and_nothing_else(database: D
         (6, "power_limit_w", "320", "400", 5, None),
     ]
     assert [(day, previous, detail) for day, _, _, _, previous, detail in sources] == [(4, 2, "a.py, b.py")]
+
+
+def test_a_platform_that_a_record_does_not_state_has_not_changed(database: Database) -> None:
+    """What ships is of no machine; a platform that both runs state is one of the changes."""
+    platforms = [*NO_PLATFORM, "Linux 6.1", "Linux 6.8", *NO_PLATFORM[:1], "Linux 6.8"]
+    store(database, *(changed_run(night(day), platform=name) for day, name in enumerate(platforms, start=1)))
+    assert asked(database, "SELECT what, from_value, to_value FROM environment_changes") == [
+        ("platform", "Linux 6.1", "Linux 6.8")
+    ]
+    last, question = len(NO_PLATFORM), find_question("changed_between")
+
+    def changes_to(day: int) -> list[tuple[Any, ...]]:
+        names = {"earlier": f"scheduled__{day - 1:02}", "later": f"scheduled__{day:02}"}
+        with database.reader.connect() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(question.bound, question.values(names))]
+
+    told = {day: found for day in range(2, len(platforms) + 1) if (found := changes_to(day))}
+    assert told == {last + 2: [("environment", "platform", "Linux 6.1", "Linux 6.8")]}
 
 
 DRIVERS = ("570.1", "575.2", None)
