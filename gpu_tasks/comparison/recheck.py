@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from gpu_tasks.comparison.differing import differing
-from gpu_tasks.energy.blocks import block_figures
+from gpu_tasks.energy.blocks import block_figures, candidate_ms
 from gpu_tasks.energy.recheck import Difference, recomputed_round
 from gpu_tasks.records import BadInput, ComparisonRecord, DifferingPrediction, Outcome, ValidationRecord
 
@@ -20,8 +20,15 @@ def recomputed_comparison(
     """
     for index, measured in enumerate(record.rounds):
         yield from recomputed_round(measured, f"{where}.rounds[{index}]")
+        turns = [turn for turn in record.turns if turn.round == measured.round]
+        if turns:
+            yield f"{where}.rounds[{index}].energy", None, measured.energy
+            yield f"{where}.rounds[{index}].cuda_ms", candidate_ms(turns), measured.cuda_ms
+    known = {measured.round for measured in record.rounds}
+    for index, turn in enumerate(record.turns):
+        yield f"{where}.turns[{index}].round", True, turn.round in known
     try:
-        blocks = block_figures(record.rounds)
+        blocks = block_figures(record.rounds, record.turns)
     except ArithmeticError as error:
         message = f"{where}.rounds: expected readings that blocks can be made of, found {type(error).__name__}: {error}"
         raise BadInput("bad_readings", message) from None

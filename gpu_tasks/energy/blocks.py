@@ -7,22 +7,25 @@ from collections.abc import Sequence
 
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE
 from gpu_tasks.energy.uncertainty import edge_time_s
-from gpu_tasks.records import BlockFigures, RoundRecord, Segment
+from gpu_tasks.records import BlockFigures, RoundRecord, Segment, TimedTurn
 
 
-def block_figures(rounds: Sequence[RoundRecord]) -> list[BlockFigures]:
+def block_figures(rounds: Sequence[RoundRecord], turns: Sequence[TimedTurn] = ()) -> list[BlockFigures]:
     """One for each block that was measured, in the order of rounds and blocks; those of an invalid round say so.
+
+    Rounds without an energy counter have their times from ``turns``, and no energy.
 
     Energy of an arm as in ``interleaved_figures``: ``mean((E_k - P_idle*T_k)/N_k)`` over its segments k in the block,
     with the mean power of the block's own idle segments; times are weighted by replays.
     """
     found = []
     for record in rounds:
-        segments = record.energy.segments if record.energy else []
-        for block in dict.fromkeys(segment.block for segment in segments):
-            own = [segment for segment in segments if segment.block == block]
+        timed = [turn for turn in turns if turn.round == record.round]
+        parts: Sequence[Segment | TimedTurn] = record.energy.segments if record.energy else timed
+        for block in dict.fromkeys(part.block for part in parts):
+            own = [part for part in parts if part.block == block]
             arms = {arm: [s for s in own if s.arm == arm] for arm in (CANDIDATE, BASELINE, CONTROL)}
-            idle = [_power_w(s) for s in own if s.arm == IDLE]
+            idle = [_power_w(s) for s in own if s.arm == IDLE and isinstance(s, Segment)]
             idle_w = statistics.mean(idle) if idle else None
             found.append(
                 BlockFigures(
@@ -41,21 +44,27 @@ def block_figures(rounds: Sequence[RoundRecord]) -> list[BlockFigures]:
     return found
 
 
-def _adjusted_mj(segments: Sequence[Segment], idle_w: float | None) -> float | None:
+def candidate_ms(turns: Sequence[TimedTurn]) -> float | None:
+    """The device's time of one replay of the candidate over all its turns; None without one."""
+    return _cuda_ms([turn for turn in turns if turn.arm == CANDIDATE])
+
+
+def _adjusted_mj(parts: Sequence[Segment | TimedTurn], idle_w: float | None) -> float | None:
+    segments = [part for part in parts if isinstance(part, Segment)]
     if not segments or idle_w is None:
         return None
     energies = [(s.end.energy_mj - s.start.energy_mj - 1000 * idle_w * _seconds(s)) / s.repeats for s in segments]
     return statistics.mean(energies)
 
 
-def _cuda_ms(segments: Sequence[Segment]) -> float | None:
+def _cuda_ms(segments: Sequence[Segment | TimedTurn]) -> float | None:
     times = [segment.device_ms * segment.repeats for segment in segments if segment.device_ms is not None]
     if not segments or len(times) < len(segments):
         return None
     return sum(times) / sum(segment.repeats for segment in segments)
 
 
-def _wall_ms(segments: Sequence[Segment]) -> float | None:
+def _wall_ms(segments: Sequence[Segment | TimedTurn]) -> float | None:
     if not segments:
         return None
     return 1000 * sum(s.active_s for s in segments) / sum(s.repeats for s in segments)

@@ -45,10 +45,14 @@ def comparison_trust(
 ) -> tuple[str, Reason | None]:
     """The same of the interleaved rounds of a comparison, and why it is not verified.
 
-    What their figures are compared within is a block; how far apart whole rounds lie is no gate of theirs.
+    What their figures are compared within is a block; how far apart whole rounds lie is no gate of theirs. Rounds that
+    were timed alone say themselves why they have no energy.
     """
     if not_measured is not None or device is None:
         return "unavailable", not_measured or NO_DEVICE
+    no_counter = next((record.energy_reason for record in rounds if record.energy_reason is not None), None)
+    if no_counter is not None and all(record.energy is None for record in rounds):
+        return "unavailable", no_counter
     gates = run_gates(telemetry, rounds, device.name, learnt_bands)
     return _trust([gate for gate in gates if gate.gate != "round_spread"], rounds)
 

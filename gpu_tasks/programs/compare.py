@@ -27,6 +27,7 @@ from gpu_tasks.programs.console import progress
 from gpu_tasks.programs.interleaving import Pair, measure_blocks
 from gpu_tasks.programs.rounds import check_same_device, read_telemetry
 from gpu_tasks.programs.simulation_choice import simulation
+from gpu_tasks.programs.timed_turns import measure_turns
 from gpu_tasks.records import (
     BadInput,
     ComparisonRecord,
@@ -35,6 +36,7 @@ from gpu_tasks.records import (
     Reason,
     RoundRecord,
     TelemetryRecord,
+    TimedTurn,
     ValidationRecord,
     utc_now,
 )
@@ -129,9 +131,14 @@ class _Compared:
                 record = dataclasses.replace(record, validations=own, pinned_validations=other)
             why_not = self._why_not_measured(record)
             instruments = why_not or repeated("compare", lambda _: devices[0].instruments())
-            rounds: list[RoundRecord] = []
+            rounds, turns = list[RoundRecord](), list[TimedTurn]()
             if isinstance(instruments, Reason):
-                why_not = why_not or Reason("no_energy_counter", instruments.message)
+                no_counter = why_not or Reason("no_energy_counter", instruments.message)
+                if why_not is None and self._kind != "emulated":  # which has no time either
+                    draw = self._payload.load(self._workload.benchmark_draw)
+                    rounds, turns = measure_turns(self._arguments, devices[0], devices[1], draw, no_counter)
+                else:
+                    why_not = no_counter
             else:
                 draw = self._payload.load(self._workload.benchmark_draw)
                 pair = Pair(devices[0], devices[1], instruments, draw)
@@ -140,7 +147,8 @@ class _Compared:
         return dataclasses.replace(
             record,
             rounds=rounds,
-            blocks=block_figures(rounds),
+            blocks=block_figures(rounds, turns),
+            turns=turns,
             not_measured=why_not,
             energy_trust=trust,
             energy_trust_reason=reason,

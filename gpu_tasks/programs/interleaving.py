@@ -45,14 +45,16 @@ def measure_blocks(arguments: Namespace, pair: Pair, telemetry: TelemetryRecord 
     for device in pair.devices:
         make_ready(device, pair.draw)
     rounds: list[RoundRecord] = []
-    left = arguments.blocks
-    while left > 0:
-        blocks = min(BLOCKS_A_ROUND, left)
-        left -= blocks
-        rounds.append(_round(arguments, pair, telemetry, number=len(rounds), blocks=blocks))
+    for number, blocks in enumerate(sizes_of_rounds(arguments.blocks)):
+        rounds.append(_round(arguments, pair, telemetry, number=number, blocks=blocks))
         if rounds[-1].outcome is Outcome.INFRASTRUCTURE_FAILURE:
             break
     return rounds
+
+
+def sizes_of_rounds(blocks: int) -> list[int]:
+    """How many blocks each round has, the last one what is left."""
+    return [min(BLOCKS_A_ROUND, blocks - first) for first in range(0, blocks, BLOCKS_A_ROUND)]
 
 
 def _round(

@@ -19,6 +19,7 @@ from gpu_tasks.records.comparison import (
     ComparisonRecord,
     DifferingPrediction,
     StaticFigures,
+    TimedTurn,
 )
 from gpu_tasks.records.confirmation import ConfirmationRecord, FirstLook
 from gpu_tasks.records.effects import Effects, parse_effects
@@ -178,6 +179,7 @@ __all__ = [
     "Summary",
     "TaskError",
     "TelemetryRecord",
+    "TimedTurn",
     "Uncertainty",
     "ValidationRecord",
     "VerificationMismatch",

@@ -6,7 +6,7 @@ modelled or counted (``StaticFigures``) is kept apart from what was measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_tasks.records.outcomes import Outcome
 from gpu_tasks.records.parts import KernelIdentity, RoundRecord, ValidationRecord
@@ -93,15 +93,31 @@ class BlockFigures:
 
 
 @dataclass(frozen=True)
+class TimedTurn:
+    """One turn of one kernel in a block of a round without an energy counter.
+
+    ``arm`` is candidate or baseline. ``active_s`` is the host's time for all ``repeats``, ``device_ms`` the device's
+    own for one.
+    """
+
+    round: int
+    block: int
+    arm: str
+    repeats: int
+    active_s: float
+    device_ms: float | None
+
+
+@dataclass(frozen=True)
 class ComparisonRecord:
     """Candidate and pinned kernel in one process on one device: correctness first, then rounds of interleaved blocks.
 
     ``emulated`` are the candidate's validations on the emulator with every check, and empty where that is the device.
     ``validations`` are the candidate's on the device; in a run record they are the run's own, and empty here.
     ``differing`` are the first thousand of ``differing_total``. ``rounds`` have arm "comparison"; their baseline is the
-    pinned kernel. ``blocks`` follow from their segments. ``not_measured`` says why there are no rounds
-    (``candidate_wrong``, ``pinned_wrong``, ``no_energy_counter``, ``no_blocks``). ``energy_trust`` is as in a run
-    record, of these rounds alone.
+    pinned kernel. ``blocks`` follow from their segments, or from ``turns`` where the device has no energy counter.
+    ``not_measured`` says why there are no rounds (``candidate_wrong``, ``pinned_wrong``, ``no_energy_counter``,
+    ``no_blocks``). ``energy_trust`` is as in a run record, of these rounds alone.
     """
 
     kind: str  # "comparison"
@@ -125,3 +141,4 @@ class ComparisonRecord:
     not_measured: Reason | None
     energy_trust: str
     energy_trust_reason: Reason | None
+    turns: list[TimedTurn] = field(default_factory=list)

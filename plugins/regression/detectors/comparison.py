@@ -178,8 +178,8 @@ def _without_blocks(rule: MetricRule, reason: Problem | None) -> CheckVerdict:
     if reason is None:
         return _plain(rule, Verdict.INVALID, "no_valid_block", "no block was measured and no record says why")
     if reason.code == "no_energy_counter":
-        # The blocks in which the two take turns are paced by the counter's steps, so that there is no time either.
-        why = f"not measured: both kernels take turns under an energy counter, and {reason.message}"
+        # Time needs no counter: a device with neither a counter nor blocks has no time of its own.
+        why = f"not measured, neither time nor energy: {reason.message}"
         return _plain(rule, Verdict.UNAVAILABLE, reason.code, why)
     if reason.code in UNAVAILABLE:
         return _plain(rule, Verdict.UNAVAILABLE, reason.code, f"not measured: {reason.message}")

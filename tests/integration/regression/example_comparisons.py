@@ -17,6 +17,7 @@ from gpu_tasks.records import (
     RoundRecord,
     RunRecord,
     StaticFigures,
+    TimedTurn,
     run_id_for,
 )
 from tests.integration.regression.example_energy import energy, energy_round, energy_run, figure
@@ -78,6 +79,22 @@ def _turn(number: int, found: Sequence[BlockFigures]) -> RoundRecord:
     figures = [figure("interleaved", mj, subject) for subject, mj in subjects.items()]
     measured = energy_round(number, own, arm="comparison", protocol="interleaved")
     return replace(measured, energy=energy({}, figures=figures, sham=None), kernel_ptx_sha256=TRIED.ptx_sha256)
+
+
+def timed(ms: float = 0.0) -> ComparisonRecord:
+    """The same on a board without an energy counter, where the two took turns for their times alone."""
+    nothing = dict.fromkeys(("candidate_mj", "pinned_mj", "control_mj"))
+    found = [replace(block, **nothing) for block in blocks(ms=ms)]
+    no_energy = {"energy": None, "adjusted_mj": None, "gross_mj": None, "wall_ms": None, "energy_reason": NO_ENERGY}
+    rounds = [replace(record, **no_energy) for record in turns(found)]
+    arms = {"candidate": "candidate_cuda_ms", "baseline": "pinned_cuda_ms"}
+    taken = [
+        TimedTurn(block.round, block.block, arm, 122_000, 2.0, getattr(block, arms[arm]))
+        for block in found
+        for arm in ("candidate", "baseline", "baseline", "candidate")
+    ]
+    energy_is = {"energy_trust": "unavailable", "energy_trust_reason": NO_ENERGY}
+    return comparison(found, rounds=rounds, turns=taken, **energy_is)
 
 
 def comparison(found: Sequence[BlockFigures] | None = None, **changes: Any) -> ComparisonRecord:

@@ -18,6 +18,7 @@ from tests.integration.regression.example_comparisons import (
     blocks,
     candidate_run,
     comparison,
+    timed,
     wrong_run,
 )
 from tests.integration.regression.example_nights import store
@@ -72,6 +73,21 @@ def test_a_slower_candidate_is_red_and_says_by_how_much(database: Database) -> N
     assert "8 blocks" in told
     assert "compare_energy" not in told  # better, and no reason to be red
     assert stored(database)["compare_energy"][1] == "better"
+
+
+@pytest.mark.parametrize(
+    ("ms", "verdict", "word"),
+    [(0.000328, "regressed", "worse"), (-0.000328, "improved", "better"), (0.0, "ok", "same")],
+)
+def test_a_board_without_a_counter_has_a_verdict_on_time(
+    database: Database, ms: float, verdict: str, word: str
+) -> None:
+    store(database, candidate_run(compared=timed(ms)))
+    with suppress(AirflowFailException):
+        run("tried__1")
+    found = stored(database)
+    assert found["compare_time"] == (verdict, word, pytest.approx(100 * ms / 0.0164, abs=1e-6))
+    assert found["compare_energy"] == ("unavailable", "unavailable", None)
 
 
 def test_a_wrong_candidate_is_red_for_its_predictions_alone(database: Database) -> None:

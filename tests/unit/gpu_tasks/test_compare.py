@@ -129,13 +129,6 @@ def test_no_blocks_are_wanted(compare: Compare) -> None:
     assert record.not_measured.code == "no_blocks"
 
 
-def test_a_board_without_a_counter(compare: Compare) -> None:
-    _, record = compare(FUSED, "--device", "simulated", "--draws", "0", "--inject", "no_counter")
-    assert (record.outcome, record.energy_trust) == (Outcome.OK, "unavailable")
-    assert record.not_measured is not None
-    assert record.not_measured.code == "no_energy_counter"
-
-
 def test_the_candidate_is_opened_first(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a simulated board the first one has the effects; on a GPU the order makes no difference."""
     opened: list[str] = []

@@ -247,6 +247,17 @@ def test_unverified_energy_without_a_usable_block_is_invalid() -> None:
     assert found["compare_energy"].verdict is Verdict.INVALID
 
 
+def test_time_needs_no_counter() -> None:
+    timed = tuple(replace(pair, candidate=None, pinned=None) for pair in MEASURED.energy)
+    found = of(replace(MEASURED, energy=timed, energy_trust="unavailable", energy_trust_reason=NO_COUNTER.message))
+    assert found["compare_time"] == of(MEASURED)["compare_time"]
+    assert (found["compare_energy"].verdict, found["compare_energy"].reason_code) == (
+        Verdict.UNAVAILABLE,
+        "no_energy_counter",
+    )
+    assert NO_COUNTER.message in found["compare_energy"].reason
+
+
 @pytest.mark.parametrize(
     ("reason", "problem", "verdict", "code"),
     [
