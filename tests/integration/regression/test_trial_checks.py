@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row
 
 from gpu_tasks.records import RoundRecord, RunRecord
 from regression.detectors import Verdict
+from regression.results.backtests import THRESHOLD, replayed, stored_history
 from regression.results.checks import Finding
 from regression.results.energies import energy_findings
 from regression.results.history_checks import energy_history, time_history
@@ -118,6 +119,19 @@ def test_trials_that_have_no_other_figure_are_judged_by_their_own(database: Data
     found = judged(database, worse, energy_history)["energy_history"].verdict
     assert (found.reason_code, found.details["figure"]) == ("shift_higher", "trial")
     assert "aligned" not in found.reason
+
+
+def test_a_backtest_replays_both_figures_of_trials(database: Database) -> None:
+    rng = random.Random(5)
+    for day in range(NIGHTS + 5):
+        more = 1.05 if day >= NIGHTS else 1.0
+        store(database, night(day, more * (1 + rng.gauss(0, 0.002)), shift=rng.gauss(0, 40)))
+    with database.reader.connect() as connection:
+        history = stored_history(connection, checks=["energy_history"])
+    own, sharper = "adjusted_energy_per_replay", "aligned_adjusted_energy_per_replay"
+    assert {(one.metric.name, one.metric.looks) for one in history.series} == {(own, 2), (sharper, 2)}
+    alerts = [(alert.series.metric.name, alert.direction) for alert, _ in replayed(history, THRESHOLD).alerts]
+    assert alerts == [(sharper, "higher")]
 
 
 def bare(number: int, factor: float) -> RoundRecord:

@@ -59,6 +59,18 @@ def test_a_sensor_that_nobody_should_trust() -> None:
     check_run(run, "run")
 
 
+def test_on_a_board_without_a_counter() -> None:
+    """Time is compared, energy is not: what the rounds say of themselves is what the run says of them."""
+    run = candidate_run("no_counter,time+2%")
+    assert run.outcome is Outcome.OK, run.reason
+    assert run.comparison is not None
+    assert (run.comparison.not_measured, run.comparison.energy_trust) == (None, "unavailable")
+    assert (run.comparison.energy_trust_reason or Reason("", "")).code == "no_energy_counter"
+    assert {(b.candidate_mj, b.candidate_cuda_ms is None) for b in run.comparison.blocks} == {(None, False)}
+    assert len(run.comparison.turns) == 4 * len(run.comparison.blocks) > 0
+    check_run(run, "run")
+
+
 def test_on_the_emulator() -> None:
     run = candidate_run(device="emulated")
     assert run.outcome is Outcome.OK, run.reason
