@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from regression.detectors.drift import DriftSettings
+from regression.detectors.drift import DriftSettings, slow_drift
 from regression.detectors.history import HistorySettings, shared_threshold
 from regression.detectors.long_term import (
     ADJUSTED,
@@ -20,7 +20,7 @@ from regression.detectors.long_term import (
     judge_long_term,
     looked_at,
 )
-from regression.detectors.series import HIGHER, Metric, Series, of_values
+from regression.detectors.series import HIGHER, Metric, Series, of_values, usable_nights
 from regression.detectors.verdict import Verdict
 
 TIME = Metric("cuda_time_per_replay", "ms")
@@ -190,3 +190,5 @@ def test_two_looks_have_the_threshold_that_each_may_be_wrong_half_as_often_at() 
     made = 100 + NOISE[:200]
     thresholds = [judge_long_term("c", series(made, replace(TIME, looks=n))).details["threshold"] for n in (1, 2)]
     assert thresholds[1] - thresholds[0] == pytest.approx(0.166, abs=0.001)
+    drifts = [slow_drift(replace(TIME, looks=n), usable_nights(series(made))).details["threshold"] for n in (1, 2)]
+    assert drifts[1] - drifts[0] == pytest.approx(0.158, abs=0.001)

@@ -48,6 +48,7 @@ def test_another_or_unknown_unit_is_refused(unit: str) -> None:
         ({"unit": "furlong"}, "unit of wall_time_per_replay: expected one of"),
         ({"worse": "up"}, "worse side of wall_time_per_replay: expected higher or lower, found 'up'"),
         ({"relative_floor": -0.1}, "relative floor of wall_time_per_replay: expected a number of 0 or more"),
+        ({"looks": 0}, "looks of wall_time_per_replay: expected 1 or more, found 0"),
         ({"absolute_floor": float("nan")}, "absolute floor of wall_time_per_replay: expected a number of 0 or more"),
     ],
 )
