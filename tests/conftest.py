@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ SLOWEST_FIRST = ("end_to_end", "integration", "unit", "gpu")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """End-to-end tests begin first, so that no process is left alone with them in the end."""
     items.sort(key=lambda item: SLOWEST_FIRST.index(item.path.relative_to(TESTS).parts[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are known by now and stay: the collector of garbage need not look through them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
