@@ -7,10 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.postgres"]
 TESTS = Path(__file__).parent
 SLOWEST_FIRST = ("end_to_end", "integration", "unit", "gpu")
+# Every run of the tests looks at the same examples, however slow or busy the machine is: what fails once fails always.
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+# ``pytest tests/unit/kernels --hypothesis-profile thorough`` looks at others each time, and at more where there may be.
+settings.register_profile("thorough", settings.get_profile("repeatable"), derandomize=False, print_blob=True)
+settings.load_profile("repeatable")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

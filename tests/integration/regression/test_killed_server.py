@@ -8,6 +8,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,7 +63,8 @@ class Server:
         postmaster = int((self.cluster.data / "postmaster.pid").read_text().splitlines()[0])
         everyone = [postmaster, *children(postmaster)]
         for pid in everyone:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ends by itself as soon as it sees that the first one is gone
+                os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + 30
         while any(is_alive(pid) for pid in everyone[1:]) and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -262,7 +262,7 @@ def test_a_terminal_has_one_line_that_is_kept_up_to_date(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Phases("round 3") as say:
         say("replays", 20.0)
-        say.refreshed.wait(5)
+        assert say.refreshed.wait(60)
     found = capsys.readouterr().err
     assert found.startswith("\r\033[Kround 3: replays ")
     assert found.endswith("round 3: done\n")

@@ -279,7 +279,7 @@ def test_a_signal_ends_a_round_with_a_record(tmp_path: Path, number: signal.Sign
             assert child.stderr is not None
             assert child.stderr.readline().startswith("round 0: 1000000 replays, about ")
             child.send_signal(number)
-            assert child.wait(timeout=20) == 5
+            assert child.wait(timeout=120) == 5
         finally:
             child.kill()
             signal.signal(signal.SIGINT, before)

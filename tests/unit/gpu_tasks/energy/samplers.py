@@ -46,7 +46,7 @@ def gone(pid: int) -> bool:
     """Whether a process has ended, be it that nobody has asked for its status."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before it is opened, or before it is read
         return True
 
 

@@ -27,7 +27,7 @@ def start(program: str, folder: Path, *arguments: str, **variables: str) -> subp
         env={**environment, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
