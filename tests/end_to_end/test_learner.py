@@ -40,7 +40,7 @@ def with_torch(installation: Installation) -> Installation:
 
 def test_a_night_on_the_simulated_board_builds_its_draws_and_has_energy(with_torch: Installation) -> None:
     installation = with_torch
-    params = ("--param", "draws=[0]", "--param", "confirm_rounds=0")
+    params = ("--param", "draws=[0]", "--param", "confirm_rounds=0", "--param", "seed=1")
     night = installation.nightly("run", "--workload", "learner", "--device", "simulated", *params, "--json")
     assert night.returncode == 0, night.stderr
     assert "building the set learner" in night.stderr

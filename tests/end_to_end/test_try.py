@@ -15,7 +15,7 @@ from local.stack import Stack
 from tests.support.installation import Installation
 from tests.support.scratch import CHANGES, PERSON
 
-SIMULATED = ("--device", "simulated", "--draws", "3", "--rounds", "1", "--blocks", "4")
+SIMULATED = ("--device", "simulated", "--draws", "3", "--rounds", "1", "--blocks", "4", "--param", "seed=1")
 SOURCE = "kernels/class_blocks.py"
 DONE = "SELECT dag_run_id, verdict, predictions_word, origin, commit, note FROM candidate_runs"
 
@@ -86,7 +86,7 @@ def test_from_an_edit_to_the_baseline_of_the_next_night(installation: Installati
     assert promoted.returncode == 0, promoted.stderr
     assert f"-> class_blocks {tile[:12]}" in promoted.stdout
 
-    params = ("draws=[3]", "rounds=3", "confirm_rounds=0")
+    params = ("draws=[3]", "rounds=3", "confirm_rounds=0", "seed=1")
     night = installation.nightly("run", "--json", *SIMULATED[:2], *(f"--param={param}" for param in params))
     result = last_line(night)
     assert result["kernel"]["ptx_sha256"] == tile
@@ -170,7 +170,7 @@ def test_a_measured_search_goes_by_the_interval_and_tries_no_kernel_twice(
         git(checkout, "commit", "--quiet", "--all", "--message", f"kernels {added.strip() or 'as before'}")
     before = installation.query("SELECT count(*) AS runs FROM candidate_runs")[0]["runs"]
     measured = ("--metric", "cuda_ms", "--device", "simulated", "--blocks", "4")
-    params = ("--param", "inject=time+3%", "--param", "draws=[3]")
+    params = ("--param", "inject=time+3%", "--param", "draws=[3]", "--param", "seed=1")
     found = installation.nightly("bisect", "--good", good, "--bad", "HEAD", *measured, *params)
     assert found.returncode == 0, found.stderr
     _, commit, good_line, bad_line = found.stdout.splitlines()

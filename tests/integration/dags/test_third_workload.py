@@ -141,7 +141,7 @@ def test_a_night_of_it(built: Path, run_night: Callable[..., Ran], database: Dat
         "AIRFLOW__CORE__DAGS_FOLDER": str(built / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(built / "plugins"),
     }
-    ran = run_night(dag="nightly_product", environment=environment, device="simulated", draws=[0, 2], rounds=1)
+    ran = run_night(dag="nightly_product", environment=environment, device="simulated", seed=1, draws=[0, 2], rounds=1)
     assert ran.state == "success", ran.log[-5000:]
     assert {"qualify", "memory"}.isdisjoint(ran.tasks)
     assert ran.verdict["agreement"] == {"agreed": 800, "total": 800}
