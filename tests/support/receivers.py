@@ -175,7 +175,7 @@ def mail_receiver(login: tuple[str, str] | None = None) -> Iterator[Post]:
     words: dict[str, Any] = {"auth_require_tls": False}
     if login:
         words |= {"authenticator": post.authenticate, "auth_required": True}
-    controller = _OnAnyPort(post, hostname="127.0.0.1", **words)
+    controller = _OnAnyPort(post, hostname="127.0.0.1", ready_timeout=120.0, **words)
     controller.start()
     post.port = controller.port
     try:

@@ -152,14 +152,14 @@ def test_pin_takes_along_what_would_write_the_pins(
         with pytest.raises(LauncherError, match=r"another `nightly pin` is in progress already \(pid \d+\)"):
             cli._pin(home, explain=False)
         launcher.send_signal(sent)
-        launcher.wait(20)
+        launcher.wait(120)
         assert _soon(lambda: not is_alive(int(noted.read_text())))
     finally:
         launcher.kill()
 
 
 def _soon(condition: object) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not condition() and time.monotonic() < deadline:  # type: ignore[operator]
         time.sleep(0.05)
     return bool(condition())  # type: ignore[operator]

@@ -200,7 +200,7 @@ def test_a_time_out_ends_the_whole_group_even_if_it_ignores_sigterm(folder: Path
 
 def test_on_kill_gives_the_program_time_and_then_ends_all(folder: Path) -> None:
     body = "signal.signal(15, lambda *_: (Path('asked').touch(), sys.exit(5))); grandchild(); time.sleep(60)"
-    task = operator(folder, body, grace_s=3)
+    task = operator(folder, body, grace_s=60)
     threading.Thread(target=lambda: (wait_for(folder / "pids"), task.on_kill())).start()
     with pytest.raises(AirflowException, match="infrastructure_failure"):
         run(task)

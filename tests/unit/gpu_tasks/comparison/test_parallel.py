@@ -125,7 +125,8 @@ def test_nobody_outlives_the_parent(tmp_path: Path, how: signal.Signals) -> None
         workers = {int(named.name) for named in tmp_path.iterdir()}  # a folder's name is there whole or not at all
     assert len(workers) == 2
     parent.send_signal(how)
-    parent.wait(30)
+    parent.wait(60)
+    until = time.monotonic() + 60
     while any(_is_alive(pid) for pid in workers) and time.monotonic() < until:
         time.sleep(0.05)
     assert not [pid for pid in workers if _is_alive(pid)]

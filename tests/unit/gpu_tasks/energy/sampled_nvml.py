@@ -138,6 +138,11 @@ def no_driver() -> ScriptedNvml:
     return nvml
 
 
+def silent() -> ScriptedNvml:
+    """Never reads a power."""
+    return _then(lambda: time.sleep(600), good=0)
+
+
 def deaf() -> ScriptedNvml:
     """Does not notice that it should end: a power is never read, and a line says when that begins."""
 

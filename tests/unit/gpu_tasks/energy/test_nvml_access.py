@@ -134,6 +134,13 @@ class Hanging:
         return 7
 
 
+def impatient(nvml: ScriptedNvml) -> NvmlLibrary:
+    """Of little patience from its initialisation on, in which a busy machine may take its time."""
+    opened = NvmlLibrary(nvml, 30.0)
+    opened._timeout_s = 0.05
+    return opened
+
+
 def ended(before: set[threading.Thread]) -> None:
     """Threads that were started since have ended."""
     for thread in set(threading.enumerate()) - before:
@@ -144,7 +151,7 @@ def ended(before: set[threading.Thread]) -> None:
 def test_a_call_that_hangs_is_given_up_and_others_do_not_wait_behind_it() -> None:
     nvml = ScriptedNvml()
     before = set(threading.enumerate())
-    opened = NvmlLibrary(nvml, 0.05)
+    opened = impatient(nvml)
     hanging = Hanging(nvml, "nvmlDeviceGetPowerUsage")
     with pytest.raises(NvmlHung, match=r"nvmlDeviceGetPowerUsage: expected an answer within 0\.05 s, found none"):
         opened.call("nvmlDeviceGetPowerUsage", "handle 0")
@@ -159,10 +166,11 @@ def test_a_call_that_hangs_is_given_up_and_others_do_not_wait_behind_it() -> Non
 
 def test_a_call_that_returns_late_frees_the_way_and_its_value_is_nobody_elses() -> None:
     nvml = ScriptedNvml()
-    opened = NvmlLibrary(nvml, 0.05)
+    opened = impatient(nvml)
     hanging = Hanging(nvml, "nvmlDeviceGetPowerUsage")
     with pytest.raises(NvmlHung):
         opened.call("nvmlDeviceGetPowerUsage", "handle 0")
+    opened._timeout_s = 30.0
     hanging.release.set()
     assert hanging.returned.wait(10)
     while True:

@@ -103,7 +103,7 @@ def test_a_child_that_does_not_end_is_killed_and_its_samples_are_kept(monkeypatc
 
 def test_a_first_sample_that_does_not_come_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_SAMPLE_S", 0.0)
-    refused(sampler("healthy"), "sampler_late")
+    refused(sampler("silent"), "sampler_late")
 
 
 def test_a_child_that_ends_before_it_is_stopped_is_an_error() -> None:
