@@ -20,7 +20,7 @@ from tests.support.installation import Installation
 
 SMALL: dict[str, Any] = {"device": "emulated", "draws": [3], "rounds": 1}
 NEEDS_THE_GPU = ("turn", "provision", "validate", "telemetry_before", "compare", "measure", "telemetry_after")
-WAIT_S = 240
+WAIT_S = 600
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def update(airflow: Airflow, installation: Installation, *extras: dict[str, Any]
     password = json.loads((installation.home / "airflow" / "passwords.json").read_text())["admin"]
     environment = {"AIRFLOW": airflow.address, "PASSWORD": password, "PATH": "/usr/bin:/bin"}
     script = token + number + "".join(events)
-    subprocess.run(["bash", "-eu", "-c", script], env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(["bash", "-eu", "-c", script], env=environment, check=True, capture_output=True, timeout=300)
 
 
 def test_each_run_has_its_turn_and_its_own_result(installation: Installation, running: Airflow) -> None:

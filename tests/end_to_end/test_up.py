@@ -6,7 +6,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -19,7 +18,7 @@ from tests.support.installation import LOOPBACK, Installation
 @pytest.fixture(scope="module")
 def running(installation: Installation) -> Iterator[str]:
     """What ``up`` printed; the stack is stopped afterwards whatever the tests did to it."""
-    started = installation.nightly("up", "--schedule", "30 3 * * *")
+    started = installation.nightly("up", "--schedule", "30 3 1 1 *")  # not at whatever hour this test runs
     assert started.returncode == 0, started.stderr
     yield started.stdout
     installation.nightly("down", "--force")
@@ -33,8 +32,8 @@ def _address(printed: str) -> tuple[str, str]:
 
 
 def _process(installation: Installation, title: str) -> int:
-    for pid in installation.processes():
-        if title in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode():
+    for pid, found in installation.titles().items():
+        if title in found:
             return pid
     pytest.fail(f"no process with {title!r}")
 
@@ -47,11 +46,12 @@ def test_everything_listens_on_this_machine_only(installation: Installation, run
 
 def test_the_pages_want_the_printed_login(running: str) -> None:
     address, password = _address(running)
-    assert httpx.get(f"{address}/api/v2/dags").status_code == 401
-    wrong = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": "guess"})
-    assert wrong.status_code == 401
-    token = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": password}).json()
-    dags = httpx.get(f"{address}/api/v2/dags", headers={"Authorization": f"Bearer {token['access_token']}"}).json()
+    with httpx.Client(base_url=address, timeout=120, trust_env=False) as pages:
+        assert pages.get("/api/v2/dags").status_code == 401
+        wrong = pages.post("/auth/token", json={"username": "admin", "password": "guess"})
+        assert wrong.status_code == 401
+        token = pages.post("/auth/token", json={"username": "admin", "password": password}).json()
+        dags = pages.get("/api/v2/dags", headers={"Authorization": f"Bearer {token['access_token']}"}).json()
     found = {dag["dag_id"]: dag["is_paused"] for dag in dags["dags"]}
     assert found == dict.fromkeys(DAGS, False)
     assert set(DAGS) > {"nightly_qda", "nightly_learner", "compare_kernels", "nightly_watchdog"}
@@ -65,11 +65,11 @@ def test_a_schedule_that_cannot_be_is_refused_and_the_old_one_stays(installation
     refused = installation.nightly("up", "--schedule", "bogus every day")
     assert refused.returncode == 2
     assert "schedule: expected a cron line of five fields" in refused.stderr
-    again = installation.nightly("up", "--schedule", "45 4 * * *")
+    again = installation.nightly("up", "--schedule", "45 4 1 1 *")
     assert again.returncode == 0, again.stderr
-    assert "45 4 * * *" in again.stdout
+    assert "45 4 1 1 *" in again.stdout
     assert _address(again.stdout) == _address(running)
-    assert "nights:     45 4 * * * (UTC)\n" in installation.nightly("status").stdout
+    assert "nights:     45 4 1 1 * (UTC)\n" in installation.nightly("status").stdout
 
 
 def test_trigger_returns_at_once_and_down_does_not_cut_the_run_off(installation: Installation, running: str) -> None:
@@ -101,7 +101,7 @@ def test_a_run_uses_the_running_stack_and_leaves_it_running(installation: Instal
 def test_a_killed_scheduler_is_started_again_and_down_leaves_nothing(installation: Installation, running: str) -> None:
     killed = _process(installation, "airflow scheduler")
     os.kill(killed, signal.SIGKILL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and "airflow scheduler" not in _titles(installation, killed):
         time.sleep(0.5)
     assert "airflow scheduler" in _titles(installation, killed)
@@ -109,22 +109,15 @@ def test_a_killed_scheduler_is_started_again_and_down_leaves_nothing(installatio
     assert stopped.stdout == "stopped\n", stopped.stderr
     installation.wait_until_quiet(timeout_s=1)
     assert "not running" in installation.nightly("status").stdout
-    assert "nights:     45 4 * * * (UTC), stopped by `./nightly down` at " in installation.nightly("status").stdout
+    assert "nights:     45 4 1 1 * (UTC), stopped by `./nightly down` at " in installation.nightly("status").stdout
 
 
 def _titles(installation: Installation, without: int) -> str:
-    titles = []
-    for pid in installation.processes():
-        try:
-            title = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        titles += [title] if pid != without else []
-    return "\n".join(titles)
+    return "\n".join(title for pid, title in installation.titles().items() if pid != without)
 
 
 def _wait_for_verdict(installation: Installation, run_id: str) -> dict:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         rows = installation.query(
             f"SELECT verdict, label, trigger, exit_code FROM nightly WHERE dag_run_id = '{run_id}'"

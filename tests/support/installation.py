@@ -18,11 +18,11 @@ from local.paths import ROOT
 from local.processes import marked
 from local.stack import stop
 from tests.support.made_environments import made_environments
+from tests.support.scratch import LEFT_OUT
 
 RUN_TIMEOUT_S = 600
 LISTENING = "0A"  # of the states in /proc/net/tcp
 LOOPBACK = "0100007F"  # 127.0.0.1 there
-LEFT_OUT = (".git", ".hypothesis", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache")
 
 
 class Installation:
@@ -89,9 +89,10 @@ class Installation:
         """Local addresses on which this home's processes listen, as ``/proc/net/tcp`` writes them."""
         sockets = set()
         for pid in self.processes():
-            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):
-                    sockets.add(str(descriptor.readlink()))
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile, as those of a moment do
+                for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                    with suppress(OSError):
+                        sockets.add(str(descriptor.readlink()))
         found = set()
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
             for line in Path(table).read_text().splitlines()[1:]:
@@ -100,7 +101,15 @@ class Installation:
                     found.add(fields[1].partition(":")[0])
         return found
 
-    def wait_until_quiet(self, timeout_s: float = 45) -> None:
+    def titles(self) -> dict[int, str]:
+        """Command lines of this home's processes by pid; one that ends while it is looked at has none."""
+        found = {}
+        for pid in self.processes():
+            with suppress(OSError):
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return found
+
+    def wait_until_quiet(self, timeout_s: float = 240) -> None:
         """Wait until nothing runs any more; fails when something stays."""
         deadline = time.monotonic() + timeout_s
         while self.processes() and time.monotonic() < deadline:
