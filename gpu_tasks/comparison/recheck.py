@@ -18,6 +18,7 @@ def recomputed_comparison(
 
     Where there are none, the candidate was judged on the emulator. Raises ``BadInput`` for readings without figures.
     """
+    _refuse_impossible(record, where)
     for index, measured in enumerate(record.rounds):
         yield from recomputed_round(measured, f"{where}.rounds[{index}]")
         turns = [turn for turn in record.turns if turn.round == measured.round]
@@ -44,6 +45,15 @@ def recomputed_comparison(
         yield f"{where}.outcome", Outcome.REGRESSION, record.outcome
         yield f"{where}.rounds", [], record.rounds
     yield from _devices(record, where)
+
+
+def _refuse_impossible(record: ComparisonRecord, where: str) -> None:
+    """Before anything is divided by what the turns say."""
+    for index, turn in enumerate(record.turns):
+        for name, expected, found in turn.impossible():
+            shown = repr(found) if len(repr(found)) <= 80 else f"{found!r:.77}..."
+            message = f"{where}.turns[{index}].{name}: expected {expected}, found {shown}"
+            raise BadInput("bad_readings", message)
 
 
 def _devices(record: ComparisonRecord, where: str) -> Iterator[Difference]:

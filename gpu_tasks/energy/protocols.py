@@ -16,6 +16,7 @@ from gpu_tasks.energy.counter import idle_edges, next_edge
 from gpu_tasks.energy.figures import TRIAL_MS, trial_repeats
 from gpu_tasks.energy.instruments import Instruments
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE, CONTROL, IDLE
+from gpu_tasks.energy.windows import CHUNK_S, chunks
 from gpu_tasks.records import TRIAL, AlignedReadings, AuditedReadings, CounterEdge, CounterReading, IdleWindow, Segment
 
 Replay = Callable[[int], ReplayTiming]
@@ -32,7 +33,6 @@ SEGMENT_SETTLE_S = 1.5
 WARM_UP_S = 2.0
 PLATEAU_S = 3.0
 LONGEST_WARM_UP_S = 15.0
-_CHUNK_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,13 @@ class Windows:
 def warm_up(replay: Replay, replay_s: float, instruments: Instruments) -> float:
     """Work for 2 s or more, until the temperature rises no longer; returns the seconds a replay then takes."""
     clock = instruments.clock
-    repeats = max(1, math.ceil(_CHUNK_S / replay_s))
     began, temperatures = clock.now(), list[int | None]()
+    work = chunks(replay, replay_s, clock)
     while True:
-        start = clock.now()
-        replay(repeats)
-        replay_s = (clock.now() - start) / repeats
+        replay_s = next(work)
         lasted = clock.now() - began
         temperatures.append(instruments.gpu.state().temperature_c)
-        then, now = temperatures[0 : -round(PLATEAU_S / _CHUNK_S)], temperatures[-1]
+        then, now = temperatures[0 : -round(PLATEAU_S / CHUNK_S)], temperatures[-1]
         steady = now is None or (bool(then) and then[-1] is not None and now <= then[-1])
         if (lasted >= WARM_UP_S and steady) or lasted >= LONGEST_WARM_UP_S:
             return replay_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpu_tasks.devices.base import Device
@@ -10,6 +11,9 @@ from gpu_tasks.energy.instruments import Clock
 from gpu_tasks.records import BadInput, Reason, WindowEdge
 
 CALIBRATION_S = 0.05
+CHUNK_S = 0.5
+"""Of replays on the way to a temperature: short enough to look at the clock often, long enough to time a replay by."""
+
 ACTIVE_S = 0.5
 """Active window on a CPU device: long against scheduler ticks of a few ms, short enough for seven rounds a night."""
 
@@ -42,6 +46,32 @@ def seconds_per_replay(device: Device) -> float:
         if elapsed >= CALIBRATION_S:
             return elapsed / repeats
         repeats *= 2
+
+
+def chunks(replay: Callable[[int], object], replay_s: float, clock: Clock) -> Iterator[float]:
+    """Work without end in chunks of about ``CHUNK_S``; yields after each the seconds that a replay of it took.
+
+    ``replay_s`` is what one seems to take before: of a cold device, whose first ones may be far slower, it says little,
+    so that chunks that turn out short are made longer.
+    """
+    repeats = max(1, math.ceil(CHUNK_S / replay_s))
+    while True:
+        start = clock.now()
+        replay(repeats)
+        lasted = clock.now() - start
+        yield lasted / repeats
+        if lasted < CHUNK_S / 2:
+            repeats *= 2
+
+
+def warmed_up(device: Device, seconds: float) -> float:
+    """Work for ``seconds`` by the clock, and return the seconds that a replay then takes."""
+    began = device.clock.now()
+    work = chunks(device.replay, seconds_per_replay(device), device.clock)
+    while True:
+        replay_s = next(work)
+        if device.clock.now() - began >= seconds:
+            return replay_s
 
 
 def default_repeats(replay_s: float) -> int:

@@ -13,7 +13,7 @@ from argparse import Namespace
 from gpu_tasks.devices.base import Device
 from gpu_tasks.energy.blocks import candidate_ms
 from gpu_tasks.energy.interleaved import BASELINE, CANDIDATE
-from gpu_tasks.energy.windows import seconds_per_replay
+from gpu_tasks.energy.windows import warmed_up
 from gpu_tasks.payload.draws import Draw
 from gpu_tasks.programs.attempts import repeated
 from gpu_tasks.programs.console import progress
@@ -83,9 +83,7 @@ def _round(
 
 def _turns(number: int, devices: dict[str, Device], blocks: int) -> tuple[list[TimedTurn], Reason | None]:
     """The turns of one round, warmed up before, and why the devices have no time of their own where they have none."""
-    replay_s = {arm: seconds_per_replay(device) for arm, device in devices.items()}
-    for arm, device in devices.items():
-        device.replay(max(1, math.ceil(WARM_UP_S / replay_s[arm])))
+    replay_s = {arm: warmed_up(device, WARM_UP_S) for arm, device in devices.items()}
     turns, no_device_ms = [], None
     for block in range(blocks):
         half = [CANDIDATE, BASELINE] if block % 2 == 0 else [BASELINE, CANDIDATE]

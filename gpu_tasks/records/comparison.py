@@ -6,8 +6,10 @@ modelled or counted (``StaticFigures``) is kept apart from what was measured.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gpu_tasks.records.limits import MAX_REPEATS
 from gpu_tasks.records.outcomes import Outcome
 from gpu_tasks.records.parts import KernelIdentity, RoundRecord, ValidationRecord
 from gpu_tasks.records.reason import Reason
@@ -92,6 +94,10 @@ class BlockFigures:
     pinned_wall_ms: float | None
 
 
+TURN_ARMS = ("candidate", "baseline")
+"""Whose turn it can be where the two kernels are timed alone; the baseline is the pinned kernel."""
+
+
 @dataclass(frozen=True)
 class TimedTurn:
     """One turn of one kernel in a block of a round without an energy counter.
@@ -106,6 +112,20 @@ class TimedTurn:
     repeats: int
     active_s: float
     device_ms: float | None
+
+    def impossible(self) -> Iterator[tuple[str, str, object]]:
+        """Fields of a turn that nobody can have taken, with what was expected and what was found."""
+        repeats, device_ms = self.repeats, self.device_ms
+        for name, holds, expected in (
+            ("round", self.round >= 0, "0 or more"),
+            ("block", self.block >= 0, "0 or more"),
+            ("arm", self.arm in TURN_ARMS, f"one of {', '.join(TURN_ARMS)}"),
+            ("repeats", 1 <= repeats <= MAX_REPEATS, f"1 to {MAX_REPEATS}"),
+            ("active_s", self.active_s > 0, "more than 0"),
+            ("device_ms", device_ms is None or device_ms > 0, "more than 0, or null"),
+        ):
+            if not holds:
+                yield name, expected, getattr(self, name)
 
 
 @dataclass(frozen=True)

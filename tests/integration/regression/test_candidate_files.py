@@ -22,7 +22,7 @@ from regression.results.record_checks import check_run
 from regression.results.retention import retain
 from regression.results.spool import load_record
 from tests.integration.regression.databases import Database
-from tests.integration.regression.example_comparisons import DIFFERING, candidate_run, wrong_run
+from tests.integration.regression.example_comparisons import DIFFERING, candidate_run, timed, wrong_run
 from tests.integration.regression.example_energy import energy_run
 from tests.integration.regression.example_nights import asked
 from tests.integration.regression.example_records import validation
@@ -87,7 +87,12 @@ def _comparison(record: RunRecord) -> ComparisonRecord:
     return record.comparison
 
 
+def first_turn(**changes: Any) -> Callable[[RunRecord], RunRecord]:
+    return compared(turns=[replace(TURN, **changes)])
+
+
 BLOCKS, ROUNDS = _comparison(candidate_run()).blocks, _comparison(candidate_run()).rounds
+TURN = timed().turns[0]
 CONTRADICTIONS: dict[str, Callable[[RunRecord], RunRecord]] = {
     r"\$\.comparison: expected none": lambda r: replace(r, candidate=None, request=replace(r.request, candidate=None)),
     r"\$\.candidate: expected none": lambda r: replace(r, request=replace(r.request, candidate=None)),
@@ -105,6 +110,12 @@ CONTRADICTIONS: dict[str, Callable[[RunRecord], RunRecord]] = {
     r"\$\.comparison\.blocks\[0\]\.valid: expected what its round says": compared(
         blocks=[replace(BLOCKS[0], valid=False)]
     ),
+    r"\$\.comparison\.turns\[0\]\.round: expected 0 or more": first_turn(round=-1),
+    r"\$\.comparison\.turns\[0\]\.block: expected 0 or more": first_turn(block=-1),
+    r"\$\.comparison\.turns\[0\]\.arm: expected one of candidate, baseline": first_turn(arm="control"),
+    r"\$\.comparison\.turns\[0\]\.repeats: expected 1 to": first_turn(repeats=0),
+    r"\$\.comparison\.turns\[0\]\.active_s: expected more than 0": first_turn(active_s=0.0),
+    r"\$\.comparison\.turns\[0\]\.device_ms: expected more than 0": first_turn(device_ms=-0.01),
     r"\$\.comparison\.blocks\[1\]\.block: expected another": compared(blocks=[BLOCKS[0], BLOCKS[0]]),
     r"\$\.comparison\.differing_total: expected 1 or more": compared(differing=list(DIFFERING), differing_total=0),
     r"\$\.comparison\.differing\[0\]\.frozen: expected another class": compared(
@@ -122,7 +133,7 @@ CONTRADICTIONS: dict[str, Callable[[RunRecord], RunRecord]] = {
 
 @pytest.mark.parametrize("expected", CONTRADICTIONS)
 def test_a_file_that_contradicts_itself_is_refused_with_its_field(expected: str) -> None:
-    for fine in (candidate_run(), wrong_run()):
+    for fine in (candidate_run(), wrong_run(), candidate_run(compared=timed())):
         check_run(fine, "run.json")
     with pytest.raises(BadInput, match=rf"^run\.json: {expected}"):
         check_run(CONTRADICTIONS[expected](candidate_run()), "run.json")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from gpu_tasks.records import BadInput, InfrastructureFailure, RunRecord, read_record_bytes, to_json
+from gpu_tasks.records import MAX_SEED, BadInput, InfrastructureFailure, RunRecord, read_record_bytes, to_json
 from regression.results import spool
 from regression.results.importing import Candidate, candidate, import_records
 from regression.results.outcome import settle_verdict
@@ -134,7 +134,10 @@ WRONG: list[tuple[Callable[[Fields], Any], str, str]] = [
     (put("request.note", "a\0b"), "bad_record", "$.request.note: expected text without NUL characters"),
     (put("request.dag_run_id", "\ud800"), "bad_record", "$.request.dag_run_id: expected text that UTF-8 can express"),
     (put("request.dag_run_id", "x" * 251), "bad_run_id", "$.request.dag_run_id: expected 1 to 250"),
-    (put("request.seed", 2**63), "record_contradicts_itself", "$.request.seed: expected an integer of 64 bits"),
+    *(
+        (put("request.seed", seed), "record_contradicts_itself", "$.request.seed: expected 0 to 4294967295, found")
+        for seed in (-1, MAX_SEED + 1, 2**63)
+    ),
     (put("provenance", {"a": {"b": "\0"}}), "bad_record", "$.provenance.a.b: expected text without NUL characters"),
     (put("provenance", {"a\0": 1}), "bad_record", "$.provenance: expected text without NUL characters"),
     (put("started_at", "2026-11-30T02:00:00"), "naive_time", "$.started_at: expected a time with a UTC offset"),

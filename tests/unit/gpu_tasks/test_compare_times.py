@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpu_tasks.comparison.recheck import recomputed_comparison
 from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.energy.recheck import Difference
 from gpu_tasks.energy.trust import comparison_trust
-from gpu_tasks.records import ComparisonRecord, Outcome, TimedTurn
+from gpu_tasks.programs.cli import main
+from gpu_tasks.records import BadInput, ComparisonRecord, Outcome, TimedTurn, write_record
 from tests.unit.gpu_tasks.energy.nights import simulated_comparison, simulated_night
 
 NO_COUNTER = "no_counter,energy+10%,time+2%"
@@ -60,6 +64,56 @@ def test_figures_follow_from_the_turns() -> None:
     assert changed == {"$.blocks", "$.rounds[0].cuda_ms"}
     stray = TimedTurn(7, 0, "candidate", 10, 0.1, 0.01)
     assert ("$.turns[32].round", True, False) in differences(dataclasses.replace(record, turns=[*record.turns, stray]))
+
+
+def with_first_turn(**changes: object) -> ComparisonRecord:
+    record = simulated_comparison(NO_COUNTER)
+    first = dataclasses.replace(record.turns[0], **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(record, turns=[first, *record.turns[1:]])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("round", -1, "0 or more, found -1"),
+        ("block", -1, "0 or more, found -1"),
+        ("arm", "control", "one of candidate, baseline, found 'control'"),
+        ("repeats", 0, "1 to 1000000000, found 0"),
+        ("repeats", -5, "1 to 1000000000, found -5"),
+        pytest.param("repeats", 10**400, rf"1 to 1000000000, found 1{'0' * 76}\.\.\.$", id="too many repeats"),
+        ("active_s", 0.0, r"more than 0, found 0\.0"),
+        ("active_s", -1.0, r"more than 0, found -1\.0"),
+        ("device_ms", 0.0, r"more than 0, or null, found 0\.0"),
+    ],
+)
+def test_a_turn_that_nobody_can_have_taken_is_named(field: str, value: object, expected: str) -> None:
+    with pytest.raises(BadInput, match=rf"^\$\.turns\[0\]\.{field}: expected {expected}") as caught:
+        differences(with_first_turn(**{field: value}))
+    assert caught.value.code == "bad_readings"
+
+
+@given(
+    field=st.sampled_from(["round", "block", "arm", "repeats", "active_s", "device_ms"]),
+    number=st.one_of(st.integers(), st.sampled_from([0, -1, 10**400, 10**9, 2**63])),
+    real=st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_whatever_a_turn_says_is_a_refusal_or_a_difference(field: str, number: int, real: float) -> None:
+    value = {"active_s": real, "device_ms": real, "arm": "pinned"}.get(field, number)
+    before = getattr(simulated_comparison(NO_COUNTER).turns[0], field)
+    try:
+        found = differences(with_first_turn(**{field: value}))
+    except BadInput as error:
+        assert error.message.startswith(f"$.turns[0].{field}: expected ")
+    else:
+        assert found or value == before
+
+
+def test_a_damaged_turn_is_no_failure_of_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    night, record = simulated_night(NO_COUNTER), with_first_turn(repeats=0)
+    whole = dataclasses.replace(night, comparison=dataclasses.replace(record, validations=[]))
+    write_record(whole, tmp_path / "run.json")
+    assert main(["check", str(tmp_path / "run.json")]) == Outcome.BAD_INPUT.exit_code
+    assert "comparison.turns[0].repeats: expected 1 to 1000000000, found 0" in capsys.readouterr().err
 
 
 def test_turns_beside_a_counter_contradict_it() -> None:
