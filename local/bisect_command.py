@@ -56,9 +56,9 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     for name in ("device", "blocks"):
         if getattr(arguments, name) is not None and metric not in MEASURED:
             raise Usage(f"--{name}: expected with --metric {' or '.join(MEASURED)}, found {metric}, which needs none")
-    if arguments.blocks == 0:
-        raise Usage(f"--blocks: expected 1 to {MAX_BLOCKS}, as each step is measured, found 0")
     params = runs.parse_params(arguments.param, None)
+    _check_blocks("--blocks", arguments.blocks)
+    _check_blocks("--param blocks", params.get("blocks"))
     for name in OF_EACH_STEP:
         if name in params:
             raise Usage(f"--param {name}: expected none, as each step has its own, found {params[name]!r:.80}")
@@ -90,8 +90,15 @@ def _begun(home: Home, arguments: argparse.Namespace) -> Search:
     return search
 
 
+def _check_blocks(name: str, blocks: object) -> None:
+    """A comparison may have none, a step of a search needs one; what is no number is refused with the other params."""
+    if isinstance(blocks, int) and not 1 <= blocks <= MAX_BLOCKS:
+        raise Usage(f"{name}: expected 1 to {MAX_BLOCKS}, as each step is measured, found {blocks}")
+
+
 def _resumed(home: Home, arguments: argparse.Namespace) -> Search:
-    given = [name for name in ("good", "bad", "metric", "variant", "device", "blocks") if getattr(arguments, name)]
+    options = ("good", "bad", "metric", "variant", "device", "blocks")
+    given = [name for name in options if getattr(arguments, name) is not None]
     if given or arguments.param:
         raise Usage(f"--continue: expected alone, found --{(given or ['param'])[0]}; it goes on as it was begun")
     search = bisect_state.read(home)

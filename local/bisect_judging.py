@@ -8,7 +8,7 @@ from typing import Any
 from gpu_tasks.records import CandidateRecord, ComparisonRecord, Outcome
 from local import first_look, runs
 from local.bisect_state import BAD, GOOD, SKIPPED, Search, Step
-from local.errors import LauncherError
+from local.errors import LauncherError, Usage
 from local.first_look import Told
 from local.paths import Home
 from local.runs import COMPARISON
@@ -108,13 +108,18 @@ def _modelled(record: ComparisonRecord, bundle: str | None) -> Seen:
 
 
 def _measured(search: Search, candidate: CandidateRecord, held: Stack | None) -> Seen:
-    """The difference from the good end; a kernel that is the good end's differs by nothing."""
+    """The difference from the good end; a kernel that is the good end's differs by nothing.
+
+    Raises ``Usage`` where the device has no such figure, and ``LauncherError`` where the failure is not the commit's.
+    """
     check, unit = MEASURED[search.metric]
     if candidate.equals_pinned:
         return Seen(0.0, "the kernel of the good commit", candidate.bundle)
     if held is None:
         raise LauncherError(f"bisect --metric {search.metric}: expected a stack to measure with, found none")
     ended, told = compare(held, _params(search, candidate))
+    if told is not None and told.checks[check].verdict == "unavailable":
+        raise Usage(_no_figure(search.metric, told.checks[check].reason))
     if told is None or told.checks[check].verdict not in (*DECIDED, "inconclusive"):
         why = told.checks[check].reason if told else f"the run ended without a comparison ({ended.result.verdict})"
         outcome = next(outcome for outcome in Outcome if outcome.exit_code == ended.result.exit_code)
@@ -126,6 +131,15 @@ def _measured(search: Search, candidate: CandidateRecord, held: Stack | None) ->
         return Seen(None, told.checks[check].reason, candidate.bundle)
     value, low, high = (figures[f"{name}_{unit}"] for name in ("effect", "low", "high"))
     return Seen(value, told.checks[check].reason, candidate.bundle, low, high)
+
+
+def _no_figure(metric: str, reason: str) -> str:
+    """What to do where the device has no such figure: no other commit would have one there, either."""
+    other = "; --metric cuda_ms needs no energy counter" if metric == "adjusted_mj" else ""
+    return (
+        f"bisect --metric {metric}: expected a device that has this figure, found none: {reason}. --continue goes on "
+        f"where there is one, --reset forgets the search{other}"
+    )
 
 
 def _params(search: Search, candidate: CandidateRecord) -> dict[str, Any]:

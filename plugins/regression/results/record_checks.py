@@ -203,8 +203,8 @@ def _comparison(compared: ComparisonRecord) -> Iterator[Rule]:
         yield f"{where}.rounds[{index}].arm", measured.arm == COMPARISON, repr(COMPARISON), measured.arm
     yield from _distinct(f"{where}.rounds[{{}}].round", [measured.round for measured in compared.rounds])
     for index, turn in enumerate(compared.turns):
-        for name, expected, found in turn.impossible():
-            yield f"{where}.turns[{index}].{name}", False, expected, found
+        for name, expected, said in turn.impossible():
+            yield f"{where}.turns[{index}].{name}", False, expected, said
     valid = {measured.round: measured.valid for measured in compared.rounds}
     for index, block in enumerate(compared.blocks):
         yield f"{where}.blocks[{index}].round", block.round in valid, "a round of the comparison", block.round

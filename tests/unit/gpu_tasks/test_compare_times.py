@@ -13,8 +13,9 @@ from gpu_tasks.comparison.recheck import recomputed_comparison
 from gpu_tasks.energy.blocks import block_figures
 from gpu_tasks.energy.recheck import Difference
 from gpu_tasks.energy.trust import comparison_trust
+from gpu_tasks.programs import timed_turns
 from gpu_tasks.programs.cli import main
-from gpu_tasks.records import BadInput, ComparisonRecord, Outcome, TimedTurn, write_record
+from gpu_tasks.records import BadInput, ComparisonRecord, InvalidMeasurement, Outcome, TimedTurn, write_record
 from tests.unit.gpu_tasks.energy.nights import simulated_comparison, simulated_night
 
 NO_COUNTER = "no_counter,energy+10%,time+2%"
@@ -128,6 +129,20 @@ def test_the_trust_is_the_same_when_it_is_asked_again() -> None:
     assert before.provision
     found = comparison_trust(before.provision.device, before.telemetry, record.rounds, {}, record.not_measured)
     assert found == (record.energy_trust, record.energy_trust_reason)
+
+
+def test_where_no_round_could_be_made_it_is_said_all_the_same_that_there_is_no_counter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise InvalidMeasurement("slow_reading", "nobody knows when it was")
+
+    monkeypatch.setattr(timed_turns, "_turns", broken)
+    record = simulated_comparison.__wrapped__(NO_COUNTER)  # the others keep theirs
+    assert (record.outcome, record.reason and record.reason.code) == (Outcome.INVALID_MEASUREMENT, "slow_reading")
+    assert ([r.valid for r in record.rounds], record.blocks, record.turns) == ([False, False], [], [])
+    assert record.energy_trust == "unavailable"
+    assert (record.energy_trust_reason and record.energy_trust_reason.code) == "no_energy_counter"
 
 
 def test_a_board_that_is_lost_while_it_is_timed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_tasks.records import CandidateRecord, KernelIdentity, Outcome
-from local import bisect_command, bisect_state, first_look, history
+from local import bisect_command, bisect_judging, bisect_state, first_look, history
 from local.bisect_judging import Seen, side
 from local.bisect_state import BAD, GOOD, SKIPPED, Search, Step
 from local.errors import LauncherError, Usage
+from local.first_look import Told
 from local.paths import Home
+from regression.results.outcome import CheckLine
 from tests.unit.local.test_history import Repository
 
 COMMITS = 20
@@ -48,6 +51,13 @@ class Kernels:
         value = 4216.0 + number + (500 if number >= self.first_bad else 0)
         return Seen(value, f"{value:.0f} cycles", f"candidate-{number:016x}")
 
+    def freeze(self, spec: str) -> CandidateRecord:
+        kernel = KernelIdentity("class_blocks", "ab" * 32, 1, [])
+        common = ("candidate", "2026-12-01T00:00:00Z", Outcome.OK, None, "qda")
+        return CandidateRecord(
+            *common, spec, "ref", spec, False, "candidate-b", kernel, kernel, "candidate-g", False, []
+        )
+
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, list[str]]:
@@ -65,13 +75,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, li
 def kernels(repository: tuple[Repository, list[str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
     place, commits = repository
     found = Kernels(commits)
-    kernel = KernelIdentity("class_blocks", "ab" * 32, 1, [])
 
     def freeze(_home: Home, spec: str, *, variant: str | None, against: str | None, quiet: bool) -> CandidateRecord:
-        common = ("candidate", "2026-12-01T00:00:00Z", Outcome.OK, None, "qda")
-        return CandidateRecord(
-            *common, spec, "ref", spec, False, "candidate-b", kernel, kernel, "candidate-g", False, []
-        )
+        return found.freeze(spec)
 
     monkeypatch.setattr(history, "ROOT", place.folder)
     monkeypatch.setattr(first_look, "freeze", freeze)
@@ -236,6 +242,62 @@ def test_a_state_survives_writing_and_is_of_its_checkout(tmp_path: Path) -> None
         bisect_state.read(home)
 
 
+def test_a_search_that_goes_on_takes_no_number_of_blocks_not_even_none(tmp_path: Path) -> None:
+    with pytest.raises(Usage, match="--continue: expected alone, found --blocks"):
+        bisect_command.command_bisect(Home(tmp_path), arguments(resume=True, blocks=0))
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch, kernels: Kernels) -> list[str]:
+    """The real judging of a commit, but for its build, its look on the emulator and its run; the runs so far."""
+    asked: list[str] = []
+
+    def freeze(_home: Home, spec: str, *, variant: str | None, against: str | None, quiet: bool) -> CandidateRecord:
+        found = kernels.freeze(spec)
+        return replace(found, bundle=f"candidate-{spec[:16]}", equals_pinned=spec == kernels.commits[0])
+
+    def compare(_held: object, params: dict[str, object]) -> tuple[object, Told]:
+        asked.append(str(params["candidate"]))
+        checks = {
+            "compare_time": CheckLine("ok", "time is there"),
+            "compare_energy": CheckLine("unavailable", "there is no energy here (no counter)"),
+        }
+        figures = {"effect_ms": 0.1, "low_ms": 0.05, "high_ms": 0.15}
+        return object(), Told(checks, {"compare_time": figures, "compare_energy": {}}, "")
+
+    fine = Told({"compare_predictions": CheckLine("ok", "why")}, {"compare_predictions": {}}, "")
+    monkeypatch.setattr(bisect_command, "see", bisect_judging.see)
+    monkeypatch.setattr(bisect_command, "hold", lambda *_, **__: nullcontext(object()))
+    monkeypatch.setattr(first_look, "freeze", freeze)
+    monkeypatch.setattr(first_look, "look", lambda *_, **__: None)
+    monkeypatch.setattr(first_look, "told", lambda *_: fine)
+    monkeypatch.setattr(bisect_judging, "compare", compare)
+    return asked
+
+
+def test_a_device_without_the_figure_is_told_once_and_with_what_to_do(
+    kernels: Kernels, measured: list[str], tmp_path: Path
+) -> None:
+    """Of the end, before any commit between; and of a search that goes on where there is no counter."""
+    home = Home(tmp_path)
+    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="adjusted_mj", device="simulated")
+    refusal = (
+        r"^bisect --metric adjusted_mj: expected a device that has this figure, found none: there is no energy here "
+        r"\(no counter\)\. --continue goes on where there is one, --reset forgets the search; --metric cuda_ms needs"
+    )
+    with pytest.raises(Usage, match=refusal):
+        bisect_command.command_bisect(home, begin)
+    assert len(measured) == 1
+    search = bisect_state.read(home)
+    assert search is not None
+    assert [step.judged for step in search.steps] == [GOOD]
+    bisect_state.write(home, search.with_step(Step(search.bad, BAD, 2.0, "measured elsewhere", "candidate-x")))
+    with pytest.raises(Usage, match=refusal):
+        bisect_command.command_bisect(home, arguments(resume=True))
+    assert len(measured) == 2, "not a run for each commit that is left"
+    assert len((bisect_state.read(home) or SEARCH).steps) == 2
+
+
 @pytest.mark.parametrize(("good", "bad"), [(0.0, 2.0), (2.0, 0.0)], ids=["upwards", "downwards"])
 def test_a_value_is_on_the_side_of_the_end_that_it_is_nearer_to(good: float, bad: float) -> None:
     ends = [replace(end, value=value) for end, value in zip(ENDS, (good, bad), strict=True)]
@@ -304,12 +366,14 @@ def test_what_each_step_decides_is_no_param_of_a_search(kernels: Kernels, tmp_pa
     assert kernels.asked == []
 
 
-@pytest.mark.parametrize("blocks", [0, 101])
+@pytest.mark.parametrize("blocks", [0, 101, -1])
+@pytest.mark.parametrize("option", ["--blocks", "--param blocks"])
 def test_a_search_takes_as_many_blocks_as_a_comparison_and_needs_one(
-    kernels: Kernels, tmp_path: Path, blocks: int
+    kernels: Kernels, tmp_path: Path, option: str, blocks: int
 ) -> None:
-    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="cuda_ms", blocks=blocks)
-    with pytest.raises(Usage, match=rf"^--blocks: expected [01] to 100.*, found {blocks}$"):
+    how = {"blocks": blocks} if option == "--blocks" else {"param": [f"blocks={blocks}"]}
+    begin = arguments(good=kernels.commits[0], bad=kernels.commits[-1], metric="cuda_ms", **how)
+    with pytest.raises(Usage, match=rf"^{option}: expected 1 to 100, as each step is measured, found {blocks}$"):
         bisect_command.command_bisect(Home(tmp_path), begin)
     assert kernels.asked == []
     assert bisect_state.read(Home(tmp_path)) is None
