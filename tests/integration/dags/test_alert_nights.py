@@ -50,6 +50,7 @@ def test_a_night_whose_channel_is_away_ends_as_its_verdict_says(run_night: Night
     ran = run_night("disagree:3", environment=away)
     assert ran.tasks["alert"] == {"success"}
     assert (ran.verdict["verdict"], ran.verdict["exit"]) == ("regression", 1)
-    failed = asked(database, "SELECT text FROM alert_event WHERE event = 'notification_failed'")
+    told = "SELECT text FROM alert_event WHERE event = 'notification_failed' ORDER BY alert_event_id"
+    failed = asked(database, told)
     assert [text.partition(":")[0] for (text,) in failed] == [f"attempt {number} of 3" for number in (1, 2, 3)]
     assert "s3cret" not in ran.log + str(failed)

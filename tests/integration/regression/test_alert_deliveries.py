@@ -123,7 +123,8 @@ def test_a_channel_that_fails_is_tried_three_times_then_later_and_keeps_nothing_
     done = delivered(database, moment(1), broken, fine)
     assert [(found.channel, found.taken) for found in done] == [("webhook", False), ("slack", True)]
     assert events(database) == ["opened", *["notification_failed"] * ATTEMPTS, "notified"]
-    words = asked(database, "SELECT text FROM alert_event WHERE event = 'notification_failed'")
+    failed = "SELECT text FROM alert_event WHERE event = 'notification_failed' ORDER BY alert_event_id"
+    words = asked(database, failed)
     assert [word for (word,) in words] == [f"attempt {number} of 3: answered 500" for number in (1, 2, 3)]
     assert "alert 1 on webhook: attempt 3 of 3: answered 500" in caplog.text
     assert delivered(database, moment(1) + timedelta(minutes=59), broken, fine) == []

@@ -94,7 +94,7 @@ def test_every_part_has_its_row(database: Database) -> None:
     found = asked(database, "SELECT to_jsonb(b) - 'run_id' FROM comparison_block AS b ORDER BY round, block")
     assert [row for (row,) in found] == [asdict(block) for block in record.comparison.blocks]
     store(database, wrong_run())
-    found = asked(database, "SELECT to_jsonb(d) - 'run_id' FROM comparison_difference AS d")
+    found = asked(database, "SELECT to_jsonb(d) - 'run_id' FROM comparison_difference AS d ORDER BY draw, index")
     assert [row for (row,) in found] == [asdict(differing) for differing in DIFFERING]
     compared = one(database, "SELECT * FROM comparison WHERE differing_total = 0")
     statics = (compared["candidate_modelled_cycles"], compared["pinned_ptx_lines"], compared["energy_trust"])
