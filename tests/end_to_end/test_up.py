@@ -76,11 +76,11 @@ def test_trigger_returns_at_once_and_down_does_not_cut_the_run_off(installation:
     triggered = installation.nightly("trigger", *SMALL, "--param", "label=asked for")
     assert triggered.returncode == 0, triggered.stderr
     run_id = triggered.stdout.strip()
-    status = installation.nightly("status").stdout
-    assert re.search(rf"^(runs:|     )  +(queued|running) +{re.escape(run_id)} of nightly_qda, since 20", status, re.M)
     refused = installation.nightly("down")
     assert refused.returncode == 5
     assert f"run {run_id} is in progress" in refused.stderr
+    status = installation.nightly("status").stdout
+    assert re.search(rf"^(runs:|     )  +(queued|running) +{re.escape(run_id)} of nightly_qda, since 20", status, re.M)
     row = _wait_for_verdict(installation, run_id)
     assert (row["verdict"], row["label"], row["trigger"]) == ("ok", "asked for", "manual")
     status = installation.nightly("status")

@@ -103,12 +103,14 @@ def judge_both(check: str, own: Series, sharper: Series, protocol: str) -> Check
     """The worse verdict on a protocol's own figure and on its sharper one; what the other says stands beside.
 
     Both series know that they are two (``looked_at``). As long as the sharper one has no history to be judged by, its
-    own is judged alone, as if there were no other. ``details["figure"]`` names the one that is told.
+    own is judged alone, as if there were no other, whether the sharper one is there tonight or not.
+    ``details["figure"]`` names the one that is told.
     """
     figure, keen = SHARPER[protocol], judge_long_term(check, sharper)
-    if keen.verdict is Verdict.INCONCLUSIVE or all(one.value is None for one in sharper.figures):
+    history = len(usable_nights(sharper))
+    if history <= SHIFT.minimum_reference:
         alone = judge_long_term(check, replace(own, metric=replace(own.metric, looks=1)))
-        beside = "" if keen.verdict is Verdict.INVALID else f"; {figure} not judged yet: {keen.reason_code}"
+        beside = f"; {figure} not judged yet: {keen.reason_code}" if history else ""
         return replace(alone, reason=alone.reason + beside, details={**alone.details, "figure": protocol})
     plain = judge_long_term(check, own)
     told = worse_of(keen, plain)

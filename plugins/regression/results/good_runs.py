@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Table, all_, and_, any_, func, literal, or
 from regression.detectors.agreement import CHECK as AGREEMENT
 from regression.detectors.verdict import Verdict
 from regression.results import tables
+from regression.results.baselines import KEY
 
 OK, REGRESSION = "ok", "regression"
 AS_ACCEPTED = (Verdict.OK.value, Verdict.IMPROVED.value)
@@ -51,12 +52,22 @@ def predicted_wrong() -> ColumnElement[bool]:
 
 
 def _as_accepted() -> ColumnElement[bool]:
-    """Whether its predictions are as its baseline's, right or wrong, or are a baseline: somebody looked at them."""
+    """Whether its predictions are as its baseline's, right or wrong, or are a baseline that nobody took back."""
     run_id, check, baseline = tables.run.c.run_id, tables.check_result.c, tables.baseline.c
     of_run = (check.run_id == run_id, check.check_name == AGREEMENT, check.verdict.in_(AS_ACCEPTED))
     judged = select(check.run_id).where(*of_run).correlate(tables.run)
-    accepted = select(baseline.run_id).where(baseline.run_id == run_id, baseline.for_agreement).correlate(tables.run)
+    stands = or_(baseline.retired_at.is_(None), _was_replaced())
+    of_baseline = (baseline.run_id == run_id, baseline.for_agreement, stands)
+    accepted = select(baseline.run_id).where(*of_baseline).correlate(tables.run)
     return or_(judged.exists(), accepted.exists())
+
+
+def _was_replaced() -> ColumnElement[bool]:
+    """Whether a baseline (a row of ``baseline``) ended as the next one of its key began: nobody took it back."""
+    one, following = tables.baseline.c, tables.baseline.alias("following")
+    same_key = [following.c[name] == one[name] for name in KEY]
+    found = select(following.c.baseline_id).where(*same_key, following.c.accepted_at == one.retired_at)
+    return found.correlate(tables.baseline).exists()
 
 
 def _failed(part: Table) -> ColumnElement[bool]:

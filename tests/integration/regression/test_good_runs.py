@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row
 from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ReferenceState, RunRecord, ValidationRecord
 from regression.detectors import CheckVerdict, Verdict, judge_agreement
 from regression.results.accounts import memory_findings
+from regression.results.baselines import retire_baseline
 from regression.results.checks import Finding, store_check
 from regression.results.history import agreement_baseline, agreement_run
 from regression.results.states import repeatability_findings
@@ -143,6 +144,22 @@ def test_predictions_that_were_accepted_as_they_are_do_not_count_as_broken(datab
     assert judge_and_keep(database, gone_wrong(2, validations=as_accepted)).verdict is Verdict.OK
     found = verdict(database, gone_wrong(3, validations=as_accepted), repeatability_findings)
     assert {one["run"][-3:] for one in found.details["findings"]} == {"002"}
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_accepted_run_that_was_taken_back_is_no_measure_and_one_that_was_replaced_is(
+    database: Database, replaced: bool
+) -> None:
+    store(database, learner_night(0))
+    mistaken = gone_wrong(1, validations=[state_validation(0), replace(wrong_class(), replay_states_equal=[True] * 3)])
+    store(database, mistaken)
+    accept(database, mistaken)
+    if replaced:
+        accept(database, learner_night(0))
+    else:
+        retire_baseline(database.writer, mistaken.request.run_id, retired_by="ann", reason="by mistake")
+    found = verdict(database, learner_night(2), repeatability_findings)
+    assert {one["run"][-3:] for one in found.details["findings"]} == {"001" if replaced else "000"}
 
 
 # Figures

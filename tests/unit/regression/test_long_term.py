@@ -165,7 +165,12 @@ def test_what_only_the_own_figure_shows_is_told_too() -> None:
 
 @pytest.mark.parametrize(
     ("aligned", "beside"),
-    [([None] * 80, ""), ([*[None] * 75, *[1133.0] * 5], "; aligned not judged yet: short_history")],
+    [
+        ([None] * 80, ""),
+        ([*[None] * 75, *[1133.0] * 5], "; aligned not judged yet: short_history"),
+        ([*[None] * 40, 1133.0, *[None] * 39], "; aligned not judged yet: no_figure"),
+        ([*[None] * 67, *[1133.0] * 12, None], "; aligned not judged yet: no_figure"),
+    ],
 )
 def test_without_a_history_of_the_sharper_figure_the_own_one_is_judged_as_if_it_were_alone(
     aligned: list[float | None], beside: str
@@ -182,6 +187,15 @@ def test_a_sharper_figure_that_is_gone_tonight_is_never_fine() -> None:
     board = [*(1133 * (1 + 0.002 * NOISE[:79])), None]
     found = judge_both("c", *trials(board, 1069 * (1 + 0.01 * SCATTER)), "trial")
     assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_figure")
+
+
+def test_what_the_own_figure_says_stands_beside_a_sharper_one_that_is_gone() -> None:
+    board = [*[None] * 66, *(1133 * (1 + 0.002 * NOISE[:13])), None]
+    own = 1069 * (1 + 0.01 * SCATTER)
+    own[-1] *= 1.3
+    found = judge_both("c", *trials(board, own), "trial")
+    assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_figure")
+    assert "; trial alone: regressed, 13" in found.reason
 
 
 def test_two_looks_have_the_threshold_that_each_may_be_wrong_half_as_often_at() -> None:
