@@ -80,7 +80,7 @@ def settings(home: Home, target: Databases, secrets: Secrets, port: int, schedul
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
     # The addresses of the channels are passwords: Airflow has them as connections, which it masks, and not twice.
-    foreign = ("AIRFLOW", alert_channels.PREFIX)
+    foreign = ("AIRFLOW", "_AIRFLOW", alert_channels.PREFIX)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return (
         inherited

@@ -170,7 +170,7 @@ def _settled(stack: Stack) -> State | None:
 
 def _start_supervisor(home: Home, dsn: str | None) -> subprocess.Popen[bytes]:
     home.state.unlink(missing_ok=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "_AIRFLOW"))}
     environment |= {MARKER: str(home.folder), "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
     environment.pop("NIGHTLY_DSN", None)
     if dsn:

@@ -35,7 +35,9 @@ class Installation:
         self.root = ROOT
         system_python = Path(sys.base_prefix) / "bin" / "python3"
         self._python = str(system_python)
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        self._environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "_AIRFLOW"))
+        }
         self._environment |= {"NIGHTLY_HOME": str(self.home), "NIGHTLY_ENVIRONMENTS": str(self.environments)}
         self._environment.pop("PYTHONPATH", None)
 

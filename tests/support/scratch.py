@@ -65,7 +65,9 @@ class Scratch:
         """Start ``./nightly`` and return while it runs; it hears Ctrl-C, whatever started this test."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "NIGHTLY", "GIT_"))}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "_AIRFLOW", "NIGHTLY", "GIT_"))
+        }
         environment |= {
             "NIGHTLY_HOME": str(self.home),
             "PYTHONPATH": os.pathsep.join([str(self.root), str(self.root / "plugins")]),

@@ -147,7 +147,8 @@ def _faulty_python(folder: Path) -> Path:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "NIGHTLY"))}
+    foreign = ("AIRFLOW", "_AIRFLOW", "NIGHTLY")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return kept | {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",

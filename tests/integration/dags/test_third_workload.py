@@ -60,7 +60,9 @@ def surroundings(checkout: Path) -> dict[str, str]:
 
 
 def program(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "NIGHTLY"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "_AIRFLOW", "NIGHTLY"))
+    }
     command = [sys.executable, "-m", "gpu_tasks", *arguments]
     return subprocess.run(
         command, cwd=checkout, env=kept | surroundings(checkout), capture_output=True, text=True, check=False

@@ -32,8 +32,11 @@ def home() -> Iterator[Home]:
         patch.setenv("NIGHTLY_HOME", str(folder))
         patch.delenv("NIGHTLY_DSN", raising=False)
         with hold(Home(folder), None, need_airflow=False):
+            before = dict(os.environ)
             yield Home(folder)
         stop(Home(folder))
+        os.environ.clear()  # a command says what Airflow is for its own process, which is that of other tests here
+        os.environ.update(before)
     assert marked(folder) == []
     shutil.rmtree(folder)
 

@@ -198,9 +198,11 @@ def test_airflow_gets_the_channels_as_connections_and_the_addresses_in_no_other_
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NIGHTLY_ALERT_SLACK", "https://hooks.slack.com/services/s3cret")
+    monkeypatch.setenv("_AIRFLOW__AS_LIBRARY", "1")  # of a command that sends alerts: Airflow would log all
     with hold(home, None, need_airflow=False) as held:
         schedule = airflow.Schedule("none", "UTC", "2026-01-01T00:00:00+00:00")
         found = airflow.settings(home, held.databases(), load(home.secrets), 8080, schedule)
     holding = {name for name, value in found.items() if "s3cret" in value}
     assert holding == {"AIRFLOW_CONN_KERNEL_NIGHTLY_SLACK"}
     assert Path(found["AIRFLOW_HOME"]) == home.airflow
+    assert "_AIRFLOW__AS_LIBRARY" not in found
