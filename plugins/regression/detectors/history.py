@@ -44,6 +44,11 @@ class HistorySettings:
     reference_nights: int = 180
     minimum_reference: int = 12
 
+    @property
+    def needed(self) -> int:
+        """Usable nights, the one under judgement among them, of a history that can be judged."""
+        return self.minimum_reference + 1
+
     def thresholds(self, nights: int) -> Floats:
         """Threshold for an onset at each of the last ``nights`` nights, the oldest first."""
         age = np.arange(nights, 0, -1, dtype=np.float64)
@@ -62,7 +67,7 @@ def judge_history(series: Series, settings: HistorySettings = DEFAULT) -> CheckV
 
 def history_shift(metric: Metric, nights: Nights, settings: HistorySettings = DEFAULT) -> CheckVerdict:
     """The same on nights that are in order already."""
-    missing = nothing_to_judge(CHECK, metric, nights, settings.minimum_reference + 1)
+    missing = nothing_to_judge(CHECK, metric, nights, settings.needed)
     if missing:
         return missing
     settings = replace(settings, threshold=shared_threshold(settings.threshold, metric.looks))

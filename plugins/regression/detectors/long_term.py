@@ -19,7 +19,7 @@ from regression.detectors.history import DEFAULT as SHIFT
 from regression.detectors.history import HistorySettings, history_shift, worse_of
 from regression.detectors.series import Metric, Series, usable_nights
 from regression.detectors.time import EVENT_STEP_MS
-from regression.detectors.verdict import CheckVerdict, Verdict
+from regression.detectors.verdict import CheckVerdict
 
 ENERGY, TIME = "energy", "time"
 COUNTER_STEP_MJ = 1.0
@@ -108,7 +108,7 @@ def judge_both(check: str, own: Series, sharper: Series, protocol: str) -> Check
     """
     figure, keen = SHARPER[protocol], judge_long_term(check, sharper)
     history = len(usable_nights(sharper))
-    if history <= SHIFT.minimum_reference:
+    if history < SHIFT.needed:
         alone = judge_long_term(check, replace(own, metric=replace(own.metric, looks=1)))
         beside = f"; {figure} not judged yet: {keen.reason_code}" if history else ""
         return replace(alone, reason=alone.reason + beside, details={**alone.details, "figure": protocol})
