@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from regression.detectors.drift import slow_drift
-from regression.detectors.history import history_shift
+from regression.detectors.history import DEFAULT, history_shift
 from regression.detectors.series import Metric, Nights, NightsInTime, Series, SeriesKey
 from regression.detectors.verdict import CheckVerdict, Verdict
 
@@ -164,9 +164,12 @@ def replay(
     accepted += [each for each in usual if each.concerns(series)]
     open_alerts: dict[str, tuple[Alert, int]] = {}
     closed: list[Alert] = []
-    known = NightsInTime(series)
+    known, sharper = NightsInTime(series), NightsInTime(series.sharper) if series.sharper else None
     for time in _nights_of(series, since):
-        told = _told(series.metric, known.between(_start(time, accepted), time), detectors)
+        start = _start(time, accepted)
+        alone = sharper is not None and len(sharper.between(start, time)) < DEFAULT.needed
+        metric = replace(series.metric, looks=1) if alone else series.metric
+        told = _told(metric, known.between(start, time), detectors)
         judged(time)
         for direction, verdict in told.items():
             alert = open_alerts[direction][0] if direction in open_alerts else None

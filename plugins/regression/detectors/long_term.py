@@ -19,7 +19,7 @@ from regression.detectors.history import DEFAULT as SHIFT
 from regression.detectors.history import HistorySettings, history_shift, worse_of
 from regression.detectors.series import Metric, Series, usable_nights
 from regression.detectors.time import EVENT_STEP_MS
-from regression.detectors.verdict import CheckVerdict
+from regression.detectors.verdict import CheckVerdict, Verdict
 
 ENERGY, TIME = "energy", "time"
 COUNTER_STEP_MJ = 1.0
@@ -103,8 +103,9 @@ def judge_both(check: str, own: Series, sharper: Series, protocol: str) -> Check
     """The worse verdict on a protocol's own figure and on its sharper one; what the other says stands beside.
 
     Both series know that they are two (``looked_at``). As long as the sharper one has no history to be judged by, its
-    own is judged alone, as if there were no other, whether the sharper one is there tonight or not.
-    ``details["figure"]`` names the one that is told.
+    own is judged alone, as if there were no other, whether the sharper one is there tonight or not. From then on a
+    figure that is gone tonight is invalid, which does not hide that the other one regressed. ``details["figure"]``
+    names the one that is told.
     """
     figure, keen = SHARPER[protocol], judge_long_term(check, sharper)
     history = len(usable_nights(sharper))
@@ -113,7 +114,8 @@ def judge_both(check: str, own: Series, sharper: Series, protocol: str) -> Check
         beside = f"; {figure} not judged yet: {keen.reason_code}" if history else ""
         return replace(alone, reason=alone.reason + beside, details={**alone.details, "figure": protocol})
     plain = judge_long_term(check, own)
-    told = worse_of(keen, plain)
+    regressed = [one for one in (keen, plain) if one.verdict is Verdict.REGRESSED]
+    told = regressed[0] if regressed else worse_of(keen, plain)
     name, other_name, other = (figure, protocol, plain) if told is keen else (protocol, figure, keen)
     amount = "" if other.value is None else f", {other.value:.4g} {own.metric.unit}"
     return replace(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,22 +84,31 @@ class SeriesKey:
 
 @dataclass(frozen=True)
 class Figure:
-    """One night's figure: median over its valid rounds, in ``unit``; None where there is none. ``run`` names it."""
+    """One night's figure: median over its valid rounds, in ``unit``; None where there is none. ``run`` names it.
+
+    ``measure`` False: it is judged on its own night, and no other night is held against it.
+    """
 
     time: datetime
     value: float | None
     unit: str
     valid: bool = True
     run: str | None = None
+    measure: bool = True
 
 
 @dataclass(frozen=True)
 class Series:
-    """Figures of one metric under one key, in any order."""
+    """Figures of one metric under one key, in any order.
+
+    ``sharper`` is the other figure of the same thing that ``metric.looks`` counts, where this one is judged as if it
+    were alone until that one has a history.
+    """
 
     metric: Metric
     figures: tuple[Figure, ...]
     key: SeriesKey | None = None
+    sharper: Series | None = None
 
     def __post_init__(self) -> None:
         dimension = UNITS[self.metric.unit][0]
@@ -111,7 +121,8 @@ class Series:
 
     def until(self, time: datetime) -> Series:
         """What was known at ``time``: the figures up to and with it."""
-        return Series(self.metric, tuple(f for f in self.figures if f.time <= time), self.key)
+        figures = tuple(figure for figure in self.figures if figure.time <= time)
+        return replace(self, figures=figures, sharper=self.sharper and self.sharper.until(time))
 
 
 @dataclass(frozen=True)
@@ -153,16 +164,14 @@ def usable_nights(series: Series) -> Nights:
     metric, kept, dropped = series.metric, [], dict[str, int]()
     factors = {unit: UNITS[unit][1] / UNITS[metric.unit][1] for unit in {f.unit for f in series.figures}}
     factors[metric.unit] = 1.0
-    newest, last = None, ""
+    newest, last = max((figure.time for figure in series.figures), default=None), ""
     for figure in series.figures:
-        reason = _unusable(figure, metric)
+        reason = _unusable(figure, metric, tonight=figure.time == newest)
         if reason:
             dropped[reason] = dropped.get(reason, 0) + 1
         elif figure.value is not None:
             kept.append((figure.time.timestamp() / 86400, figure.value * factors[figure.unit]))
-        if newest is None or figure.time > newest:
-            newest, last = figure.time, reason or ""
-        elif figure.time == newest:
+        if figure.time == newest:
             last = max(last, reason or "")
     kept.sort()
     table = np.array(kept, dtype=np.float64).reshape(-1, 2)
@@ -176,29 +185,40 @@ class NightsInTime:
     """
 
     def __init__(self, series: Series) -> None:
-        nights = usable_nights(series)
-        self._days, self._values = nights.days, nights.values
-        reasons = [(figure.time, _unusable(figure, series.metric) or "") for figure in series.figures]
-        reasons.sort()  # of equal times the last one is that of the newest figure, as for ``usable_nights``
-        self._times, self._reasons = [time for time, _ in reasons], [reason for _, reason in reasons]
+        together: dict[datetime, list[Figure]] = {}
+        for figure in series.figures:
+            together.setdefault(figure.time, []).append(figure)
+        self._times = sorted(together)
+        self._nights = {time: usable_nights(Series(series.metric, tuple(found))) for time, found in together.items()}
+        measures = usable_nights(Series(series.metric, tuple(figure for figure in series.figures if figure.measure)))
+        self._days, self._values = measures.days, measures.values
+        reasons = sorted((figure.time, _unusable(figure, series.metric) or "") for figure in series.figures)
+        whys = sorted({reason for _, reason in reasons if reason})
         self._kept = [time for time, reason in reasons if not reason]
-        self._dropped = {why: [time for time, reason in reasons if reason == why] for why in sorted(nights.dropped)}
+        self._dropped = {why: [time for time, reason in reasons if reason == why] for why in whys}
 
     def between(self, start: datetime | None, end: datetime) -> Nights:
         """As ``usable_nights`` of the figures from ``start`` (None: all) to ``end``, both included."""
-        first, stop = _cut(self._kept, start, end)
-        dropped = {reason: _cut(times, start, end) for reason, times in self._dropped.items()}
-        newest_first, newest = _cut(self._times, start, end)
+        newest = bisect_right(self._times, end) - 1
+        if newest < 0 or (start is not None and self._times[newest] < start):
+            return Nights(self._days[:0], self._values[:0], {}, None)
+        time = self._times[newest]
+        tonight, (first, stop) = self._nights[time], _before(self._kept, start, time)
+        dropped = Counter(tonight.dropped)
+        for reason, times in self._dropped.items():
+            begin, last = _before(times, start, time)
+            dropped[reason] += last - begin
         return Nights(
-            self._days[first:stop],
-            self._values[first:stop],
-            {reason: last - begin for reason, (begin, last) in dropped.items() if last > begin},
-            (self._reasons[newest - 1] or None) if newest > newest_first else None,
+            np.append(self._days[first:stop], tonight.days),
+            np.append(self._values[first:stop], tonight.values),
+            {reason: count for reason, count in sorted(dropped.items()) if count},
+            tonight.last_dropped,
         )
 
 
-def _cut(times: list[datetime], start: datetime | None, end: datetime) -> tuple[int, int]:
-    stop = bisect_right(times, end)
+def _before(times: list[datetime], start: datetime | None, end: datetime) -> tuple[int, int]:
+    """Where the times from ``start`` (None: the first) to the last one before ``end`` are."""
+    stop = bisect_left(times, end)
     return min(stop, 0 if start is None else bisect_left(times, start)), stop
 
 
@@ -208,8 +228,8 @@ def of_values(metric: Metric, days: Iterable[float], values: Iterable[float | No
     return Series(metric, tuple(Figure(datetime.fromtimestamp(d * 86400, UTC), v, metric.unit) for d, v in rows))
 
 
-def _unusable(figure: Figure, metric: Metric) -> str | None:
-    if not figure.valid:
+def _unusable(figure: Figure, metric: Metric, *, tonight: bool = False) -> str | None:
+    if not figure.valid or not (figure.measure or tonight):
         return "not_valid"
     if figure.value is None:
         return "missing"

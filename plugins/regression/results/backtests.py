@@ -7,7 +7,7 @@ the place of others, because something changed on purpose.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -51,12 +51,14 @@ def stored_history(connection: Connection, *, device: str | None = None, checks:
     found: list[Series] = []
     named: dict[tuple[Any, ...], SeriesKey] = {}
     for key in (key for key, judged in keys.items() if judged and device in (None, key.device_uuid, key.device_name)):
-        for metric in (figure for each in wanted for figure in looked_at(each, key.protocol)):
-            trusts = segment_of(connection, key, metric).trusts
-            series = series_of(connection, key, metric, Segment(trusts=trusts))
-            if series.key is not None and len(usable_nights(series)):
-                found.append(series)
-                named[_identity(key)] = series.key
+        for metric in wanted:
+            segment = Segment(trusts=segment_of(connection, key, metric).trusts)
+            own, *others = (series_of(connection, key, each, segment) for each in looked_at(metric, key.protocol))
+            own = replace(own, sharper=others[0] if others else None)
+            for series in (own, *others):
+                if series.key is not None and len(usable_nights(series)):
+                    found.append(series)
+                    named[_identity(key)] = series.key
     accepted = list(_accepted(connection, named))
     changes = [change for change in (_change(row, before) for row, before in accepted) if change]
     causes = merged(changes, _acknowledged(connection, named))

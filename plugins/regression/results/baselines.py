@@ -25,6 +25,8 @@ FIRST_BASELINE_REASON = "record shipped with the repository: reference for predi
 FOR_PREDICTIONS_ONLY = "record shipped with the repository: reference for predictions"
 FOR_ENERGY_TOO = " and, its sensor being verified, energy"
 WITHDRAWN_ENERGY = "power_telemetry_withdrawn"  # code of a record's reason not to trust its energy
+WITHDRAWN = "withdrawn: "
+"""How the reason begins of a baseline that ended because its run was withdrawn."""
 CLOCK: ColumnElement[datetime] = func.clock_timestamp()
 USABLE_ENERGY = {"verified", "unverified"}  # unverified: only when somebody says so by name
 

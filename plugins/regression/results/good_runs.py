@@ -7,12 +7,12 @@ plays no part: what was only different is the new state of things, and may be me
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Table, all_, and_, any_, func, literal, or_, select
+from sqlalchemy import ColumnElement, FromClause, Table, all_, and_, any_, func, literal, or_, select
 
 from regression.detectors.agreement import CHECK as AGREEMENT
 from regression.detectors.verdict import Verdict
 from regression.results import tables
-from regression.results.baselines import KEY
+from regression.results.baselines import KEY, WITHDRAWN
 
 OK, REGRESSION = "ok", "regression"
 AS_ACCEPTED = (Verdict.OK.value, Verdict.IMPROVED.value)
@@ -52,22 +52,37 @@ def predicted_wrong() -> ColumnElement[bool]:
 
 
 def _as_accepted() -> ColumnElement[bool]:
-    """Whether its predictions are as its baseline's, right or wrong, or are a baseline that nobody took back."""
-    run_id, check, baseline = tables.run.c.run_id, tables.check_result.c, tables.baseline.c
-    of_run = (check.run_id == run_id, check.check_name == AGREEMENT, check.verdict.in_(AS_ACCEPTED))
-    judged = select(check.run_id).where(*of_run).correlate(tables.run)
-    stands = or_(baseline.retired_at.is_(None), _was_replaced())
-    of_baseline = (baseline.run_id == run_id, baseline.for_agreement, stands)
-    accepted = select(baseline.run_id).where(*of_baseline).correlate(tables.run)
-    return or_(judged.exists(), accepted.exists())
+    """Whether its predictions are as its baseline's, right or wrong, or are one, and nobody took that back."""
+    check, judged_by = tables.check_result.c, tables.baseline.alias("judged_by")
+    of_run = (check.run_id == tables.run.c.run_id, check.check_name == AGREEMENT, check.verdict.in_(AS_ACCEPTED))
+    with_it = (judged_by.c.baseline_id == check.baseline_id, _stands_accepted(judged_by))
+    judged = select(check.run_id).where(*of_run, *with_it).correlate(tables.run)
+    return or_(judged.exists(), _stands_accepted(tables.run))
 
 
-def _was_replaced() -> ColumnElement[bool]:
-    """Whether a baseline (a row of ``baseline``) ended as the next one of its key began: nobody took it back."""
-    one, following = tables.baseline.c, tables.baseline.alias("following")
-    same_key = [following.c[name] == one[name] for name in KEY]
-    found = select(following.c.baseline_id).where(*same_key, following.c.accepted_at == one.retired_at)
-    return found.correlate(tables.baseline).exists()
+def _stands_accepted(of: FromClause) -> ColumnElement[bool]:
+    """Whether the run of a row is a baseline for predictions, or was one until something else ended it than they.
+
+    Its latest acceptance decides. A baseline that is replaced ends at the moment at which the next one of its key is
+    accepted. Any other end is that somebody retired it or withdrew its run; where only its energy was, that says
+    nothing of what it predicted.
+    """
+    one, following, later = (tables.baseline.alias(name) for name in ("accepted", "following", "later"))
+    withdrawal = tables.withdrawal.c
+    as_it_ended = (following.c.accepted_at == one.c.retired_at, *(following.c[name] == one.c[name] for name in KEY))
+    replaced = select(following.c.baseline_id).where(*as_it_ended).correlate(one)
+    for_its_energy = select(withdrawal.run_id).where(
+        withdrawal.run_id == one.c.run_id,
+        withdrawal.scope == "energy",
+        one.c.retired_reason == literal(WITHDRAWN) + withdrawal.reason,
+    )
+    stands = or_(one.c.retired_at.is_(None), replaced.exists(), for_its_energy.correlate(one).exists())
+    again = select(later.c.baseline_id).where(
+        later.c.run_id == one.c.run_id, later.c.for_agreement, later.c.accepted_at > one.c.accepted_at
+    )
+    latest = (one.c.run_id == of.c.run_id, one.c.for_agreement, ~again.correlate(one).exists())
+    accepted = select(one.c.baseline_id).where(*latest, stands)
+    return accepted.correlate(of).exists()
 
 
 def _failed(part: Table) -> ColumnElement[bool]:

@@ -6,8 +6,8 @@ it is run with. Left out are runs that were withdrawn (for energies also those w
 which nights do not run, runs with injected effects unless the run under judgement has some itself, and runs by hand of
 a variant that was asked for by name, unless it is one of them that is judged: that one is held against its own variant.
 So are runs of another number of replays by request: what a figure reads too little depends on how long a round works.
-Figures whose energy nothing vouches for are there and not valid, and so are those of a run that predicted wrong: no
-other run is measured by them.
+Figures whose energy nothing vouches for are there and not valid; those of a run that predicted wrong are judged
+themselves, and no other run is measured by them.
 """
 
 from __future__ import annotations
@@ -136,9 +136,6 @@ def series_of(
     """
     stored, environment = tables.run, tables.environment
     valid = stored.c.energy_trust.in_(sorted(segment.trusts)) if metric.group == ENERGY else literal(True)
-    did_the_work = ~predicted_wrong()
-    if run is not None:
-        did_the_work = or_(stored.c.run_id == run.run_id, did_the_work)
     wanted = and_(
         ~_withdrawn(metric),
         ~stored.c.candidate,
@@ -150,13 +147,13 @@ def series_of(
     if run is not None:
         wanted = or_(and_(wanted, stored.c.started_at < run.started_at), stored.c.run_id == run.run_id)
     rows = connection.execute(
-        select(stored.c.started_at, _figure(metric), and_(valid, did_the_work), stored.c.dag_run_id)
+        select(stored.c.started_at, _figure(metric), valid, stored.c.dag_run_id, ~predicted_wrong())
         .select_from(stored.join(environment))
         .where(_of_key(stored, environment.c.environment_class, key), wanted)
         .order_by(stored.c.started_at, stored.c.run_id)
     ).all()
     unit, repeats = metric.metric.unit, _repeats(connection, run) if run is not None else None
-    figures = tuple(Figure(at, value, unit, good, name) for at, value, good, name in rows)
+    figures = tuple(Figure(at, value, unit, good, name, measure) for at, value, good, name, measure in rows)
     return Series(metric.over(repeats), figures, _series_key(key, segment))
 
 

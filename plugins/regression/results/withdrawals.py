@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gpu_tasks.records import BadInput
 from regression.results import tables
-from regression.results.baselines import lock, retire
+from regression.results.baselines import WITHDRAWN, lock, retire
 from regression.results.columns import WITHDRAWAL_SCOPES
 from regression.results.decisions import check_words, keep_decisions
 
@@ -43,7 +43,7 @@ def withdraw_run(
             lock(connection)
             _check_what_was_withdrawn(connection, run_id, scope, successor_run_id)
             contradicted = baseline.c.for_energy if scope == "energy" else true()
-            retire(connection, and_(baseline.c.run_id == run_id, contradicted), withdrawn_by, f"withdrawn: {reason}")
+            retire(connection, and_(baseline.c.run_id == run_id, contradicted), withdrawn_by, WITHDRAWN + reason)
             connection.execute(tables.withdrawal.insert().values(run_id=run_id, scope=scope, **values))
     except IntegrityError as error:
         line = str(error.orig).strip().splitlines()[0]

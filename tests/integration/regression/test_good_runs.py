@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, Row
 from gpu_tasks.records import Outcome, PredictionMismatch, Reason, ReferenceState, RunRecord, ValidationRecord
 from regression.detectors import CheckVerdict, Verdict, judge_agreement
 from regression.results.accounts import memory_findings
+from regression.results.backtests import THRESHOLD, replayed, stored_history
 from regression.results.baselines import retire_baseline
 from regression.results.checks import Finding, store_check
 from regression.results.history import agreement_baseline, agreement_run
@@ -21,7 +23,7 @@ from tests.integration.regression.example_energy import SIMULATED_GPU
 from tests.integration.regression.example_learner import PEAK, memory, qualification, state_validation
 from tests.integration.regression.example_records import digest, validation
 from tests.integration.regression.learner_nights import Findings, judged, learner_night
-from tests.integration.regression.many_nights import MJ, accept, histories, night, noisy, store
+from tests.integration.regression.many_nights import FIRST, MJ, accept, histories, night, noisy, store
 
 BIAS = "final_parameter_sha256.head.bias"
 MOVED = ReferenceState("state_grid_sha256", digest("grid", 1), digest("moved"))
@@ -85,10 +87,10 @@ def agreement(connection: Connection, run: Row[Any]) -> list[Finding]:
 
 def judge_and_keep(database: Database, record: RunRecord) -> CheckVerdict:
     """Store a run and what the check of agreement finds on it."""
-    told = verdict(database, record, agreement)
+    (found,) = judged(database, record, agreement).values()
     with database.writer.begin() as connection:
-        store_check(connection, record.request.run_id, told, None, 0)
-    return told
+        store_check(connection, record.request.run_id, found.verdict, found.baseline_id, 0)
+    return found.verdict
 
 
 @pytest.mark.parametrize("device", [{}, {"device": SIMULATED_GPU}], ids=["board", "simulated"])
@@ -146,20 +148,45 @@ def test_predictions_that_were_accepted_as_they_are_do_not_count_as_broken(datab
     assert {one["run"][-3:] for one in found.details["findings"]} == {"002"}
 
 
-@pytest.mark.parametrize("replaced", [True, False])
-def test_an_accepted_run_that_was_taken_back_is_no_measure_and_one_that_was_replaced_is(
-    database: Database, replaced: bool
+@pytest.mark.parametrize("nights_like_it", [0, 2])
+@pytest.mark.parametrize(
+    ("what", "stands"),
+    [
+        ("is current", True),
+        ("replaced", True),
+        ("retired", False),
+        ("replaced, and then the other was retired", True),
+        ("retired, and then another was accepted", False),
+        ("retired, and accepted again", True),
+        ("replaced, accepted again, and retired", False),
+        ("energy withdrawn", True),
+        ("energy withdrawn, accepted again without, and retired", False),
+    ],
+)
+def test_an_accepted_run_that_was_taken_back_is_no_measure_and_neither_are_nights_that_were_only_as_it_was(
+    database: Database, what: str, stands: bool, nights_like_it: int
 ) -> None:
-    store(database, learner_night(0))
-    mistaken = gone_wrong(1, validations=[state_validation(0), replace(wrong_class(), replay_states_equal=[True] * 3)])
-    store(database, mistaken)
-    accept(database, mistaken)
-    if replaced:
-        accept(database, learner_night(0))
-    else:
-        retire_baseline(database.writer, mistaken.request.run_id, retired_by="ann", reason="by mistake")
-    found = verdict(database, learner_night(2), repeatability_findings)
-    assert {one["run"][-3:] for one in found.details["findings"]} == {"001" if replaced else "000"}
+    as_mistaken = [state_validation(0), replace(wrong_class(), replay_states_equal=[True] * 3)]
+    first, mistaken = learner_night(0), gone_wrong(1, validations=as_mistaken)
+    store(database, first, mistaken)
+    accept(database, mistaken, for_energy=True)
+    for day in range(2, 2 + nights_like_it):
+        assert judge_and_keep(database, gone_wrong(day, validations=as_mistaken)).verdict is Verdict.OK
+    if "energy" in what:
+        of_run = {"withdrawn_by": "ann", "reason": "its sensor"}
+        withdraw_run(database.writer, mistaken.request.run_id, scope="energy", **of_run)
+    for step in what.split(", ")[0 if "energy" not in what else 1 :]:
+        if "accepted again" in step:
+            accept(database, mistaken, for_energy=False)
+        elif step == "replaced" or "another was accepted" in step:
+            accept(database, first)
+        elif "retired" in step:
+            run = first if "the other" in step else mistaken
+            retire_baseline(database.writer, run.request.run_id, retired_by="ann", reason="by mistake")
+    found = verdict(database, learner_night(9), repeatability_findings)
+    latest = 1 + nights_like_it if stands else 0
+    assert {one["run"][-3:] for one in found.details["findings"]} == {f"{latest:03d}"}
+    assert found.reason_code == ("state_changed" if stands else "same_state")
 
 
 # Figures
@@ -187,6 +214,28 @@ def test_a_night_that_predicted_wrong_is_still_judged_itself(database: Database)
     store(database, *noisy(20), wrong_night(20, MJ * 1.3))
     found = histories(database, "scheduled__020")["energy_history"].verdict
     assert (found.verdict, found.reason_code) == (Verdict.REGRESSED, "shift_higher")
+
+
+def test_a_backtest_judges_a_night_that_predicted_wrong_and_measures_no_other_by_it(database: Database) -> None:
+    wrong = [wrong_night(day, MJ * 1.3) for day in range(20, 30)]
+    store(database, *noisy(20), *wrong, *(night(day, mj=MJ * 1.3) for day in range(30, 32)))
+    with database.reader.connect() as connection:
+        history = stored_history(connection, checks=["energy_history"])
+    ((alert, _),) = replayed(history, THRESHOLD).alerts
+    live = histories(database, "scheduled__020")["energy_history"].verdict
+    assert (alert.opened, alert.direction, alert.first.reason) == (FIRST + timedelta(days=20), "higher", live.reason)
+    assert alert.nights == 12
+    last = histories(database, "scheduled__031")["energy_history"].verdict
+    assert (last.verdict, last.details["dropped"]) == (Verdict.REGRESSED, {"not_valid": 10})
+
+
+def test_figures_of_a_wrong_run_that_was_accepted_by_mistake_are_no_history(database: Database) -> None:
+    mistaken = wrong_night(20, MJ * 1.3)
+    store(database, *noisy(20), mistaken, night(21))
+    accept(database, mistaken, for_energy=False)
+    assert histories(database, "scheduled__021")["time_history"].verdict.details["dropped"] == {}
+    retire_baseline(database.writer, mistaken.request.run_id, retired_by="ann", reason="by mistake")
+    assert histories(database, "scheduled__021")["energy_history"].verdict.details["dropped"] == {"not_valid": 1}
 
 
 def test_a_withdrawn_run_is_no_measure_of_memory_or_bytes(database: Database) -> None:

@@ -130,6 +130,7 @@ def test_a_backtest_replays_both_figures_of_trials(database: Database) -> None:
         history = stored_history(connection, checks=["energy_history"])
     own, sharper = "adjusted_energy_per_replay", "aligned_adjusted_energy_per_replay"
     assert {(one.metric.name, one.metric.looks) for one in history.series} == {(own, 2), (sharper, 2)}
+    assert [one.sharper and one.sharper.metric.name for one in history.series] == [sharper, None]
     alerts = [(alert.series.metric.name, alert.direction) for alert, _ in replayed(history, THRESHOLD).alerts]
     assert alerts == [(sharper, "higher")]
 

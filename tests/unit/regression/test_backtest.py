@@ -133,6 +133,33 @@ def test_a_segment_begins_at_the_start_of_what_was_accepted_and_not_before_it_wa
     assert seen[35].date(0) == night(30).isoformat()
 
 
+def test_a_night_that_is_no_measure_is_judged_all_the_same() -> None:
+    made = series(stepped((40, 4.0), count=60))
+    shown = tuple(replace(figure, measure=n != 40) for n, figure in enumerate(made.figures))
+    assert replay(replace(made, figures=shown))[0].opened == night(40)
+    gone = tuple(replace(figure, valid=n != 40) for n, figure in enumerate(made.figures))
+    assert replay(replace(made, figures=gone))[0].opened == night(41)
+
+
+def test_a_figure_is_judged_as_if_it_were_alone_until_the_other_one_has_a_history() -> None:
+    """Of each segment anew, as the nightly checks do."""
+    looks: list[int] = []
+
+    def judge(metric: Metric, shown: Nights) -> CheckVerdict:
+        looks.append(metric.looks)
+        return CheckVerdict("told", Verdict.OK, metric.name, "ms", "code", "reason")
+
+    values = [None if n in (3, 4, 50) else 100.0 for n in range(70)]
+    other = of_values(replace(TIME, looks=2), 20_000 + np.arange(70), values)
+    own = replace(FLAT, metric=replace(TIME, looks=2), sharper=other)
+    replay(own, [Cause(night(40), "new kernel", accepted=night(42))], detectors=[judge])
+    assert looks == [*[1] * 14, *[2] * 28, *[1] * 11, *[2] * 17]
+    looks.clear()
+    replay(replace(own, sharper=None), detectors=[judge])
+    assert set(looks) == {2}
+    assert own.until(night(20)).sharper == other.until(night(20))
+
+
 @pytest.mark.parametrize(
     ("cause", "explained"),
     [

@@ -189,13 +189,20 @@ def test_a_sharper_figure_that_is_gone_tonight_is_never_fine() -> None:
     assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_figure")
 
 
-def test_what_the_own_figure_says_stands_beside_a_sharper_one_that_is_gone() -> None:
+def test_a_figure_that_is_gone_does_not_hide_that_the_other_one_regressed() -> None:
     board = [*[None] * 66, *(1133 * (1 + 0.002 * NOISE[:13])), None]
     own = 1069 * (1 + 0.01 * SCATTER)
     own[-1] *= 1.3
     found = judge_both("c", *trials(board, own), "trial")
-    assert (found.verdict, found.reason_code) == (Verdict.INVALID, "no_figure")
-    assert "; trial alone: regressed, 13" in found.reason
+    assert (found.verdict, found.reason_code, found.details["figure"]) == (Verdict.REGRESSED, "shift_higher", "trial")
+    assert (found.details["other_figure"]["verdict"], found.reason[-24:]) == ("invalid", "; aligned alone: invalid")
+    own[-1] = np.nan
+    both = 1133 * (1 + 0.002 * NOISE[:80])
+    both[-1] *= 1.3
+    found = judge_both("c", *trials(both, own), "trial")
+    assert (found.verdict, found.details["figure"]) == (Verdict.REGRESSED, "aligned")
+    both[-1] /= 1.3 * 1.3
+    assert judge_both("c", *trials(both, own), "trial").verdict is Verdict.INVALID, "a better one is no reason to sleep"
 
 
 def test_two_looks_have_the_threshold_that_each_may_be_wrong_half_as_often_at() -> None:

@@ -106,15 +106,33 @@ def test_the_order_of_ingestion_does_not_matter(order: list[int]) -> None:
     assert (found.dropped, found.last_dropped) == (expected.dropped, expected.last_dropped)
 
 
-BOUNDS = st.integers(-1, 7)
-FIGURES = st.tuples(st.integers(0, 5), st.sampled_from([None, 0.0, 1.0, 2.0, float("nan")]), st.booleans())
+def test_what_is_no_measure_is_judged_on_its_own_night_alone() -> None:
+    kept = list(figures(1, 2, 3, 4))
+    for n in (1, 3):
+        kept[n] = replace(kept[n], measure=False)
+    nights = usable_nights(Series(TIME, tuple(kept)))
+    assert (list(nights.values), nights.dropped, nights.last_dropped) == ([1, 3, 4], {"not_valid": 1}, None)
+    replayed = NightsInTime(Series(TIME, tuple(kept)))
+    shown = [list(replayed.between(None, figure.time).values) for figure in kept]
+    assert shown == [[1], [1, 2], [1, 3], [1, 3, 4]]
+    assert list(replayed.between(kept[1].time, kept[3].time).values) == [3, 4]
+    kept[3] = replace(kept[3], valid=False)
+    assert usable_nights(Series(TIME, tuple(kept))).last_dropped == "not_valid"
 
 
-@given(st.lists(FIGURES, max_size=8), st.none() | BOUNDS, BOUNDS)
+STARTS, ENDS = st.sampled_from([1, 2, 3, None, -1, 7]), st.sampled_from([5, 4, 3, 2, 1, 0, -1, 7])
+VALUES = st.sampled_from([1.0, 2.0, 3.0, None, 0.0, float("nan")])
+MOSTLY = st.sampled_from([True, True, True, False])
+FIGURES = st.tuples(st.integers(0, 5), VALUES, MOSTLY, MOSTLY)
+
+
+@given(st.lists(FIGURES, max_size=12), STARTS, ENDS)
 def test_what_is_cut_out_of_a_history_is_what_its_figures_give(
-    rows: list[tuple[int, float | None, bool]], start: int | None, end: int
+    rows: list[tuple[int, float | None, bool, bool]], start: int | None, end: int
 ) -> None:
-    kept = tuple(Figure(NIGHT + timedelta(days=day), value, "us", valid) for day, value, valid in rows)
+    kept = tuple(
+        Figure(NIGHT + timedelta(days=day), value, "us", valid, measure=measure) for day, value, valid, measure in rows
+    )
     first, last = None if start is None else NIGHT + timedelta(days=start), NIGHT + timedelta(days=end)
     found = NightsInTime(Series(TIME, kept)).between(first, last)
     within = tuple(f for f in kept if f.time <= last and (first is None or f.time >= first))
