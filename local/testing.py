@@ -45,8 +45,7 @@ def run_suites(home: Home, chosen: list[str], keyword: str | None) -> int:
     if not folders:
         return 0
     options = ["-k", keyword] if keyword else []
-    # One more than there are cores: tests of nights wait for a fifth of their time.
-    processes = min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
+    processes = min(os.cpu_count() or 1, MOST_PROCESSES)
     options += ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return _run([str(bin_folder / "pytest"), "--durations=10", *options, *folders], environment)
 
